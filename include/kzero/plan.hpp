@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Where every element lives: parameters -> buffers -> buckets -> shards. Pure
+// integers: a plan for ten thousand ranks can be made and read on a laptop.
+#pragma once
+
+#include <cstdint>
+#include <kzero/dtype.hpp>
+#include <kzero/parameter_set.hpp>
+#include <kzero/range.hpp>
+#include <kzero/shard_table.hpp>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace kzero {
+
+/// How buckets are cut over the ranks.
+/// elements: into equal shards that cross parameter borders.
+enum class Partition { elements };
+
+struct PlanOptions {
+  static constexpr std::int64_t unlimited =
+      std::numeric_limits<std::int64_t>::max();
+
+  /// Ranks that share the state. 0: the size of the optimizer's communicator
+  /// (make_plan called alone needs a number).
+  int ranks = 0;
+  Partition partition = Partition::elements;
+  /// A bucket closes at the first parameter end at or past this many bytes of
+  /// gradients.
+  std::int64_t bucket_bytes = std::int64_t{25} << 20;
+  /// Every parameter once, in the order in which gradients are expected to
+  /// arrive. Empty: the reverse order of declaration.
+  std::vector<ParameterId> order = {};
+};
+
+/// Every parameter starts on a multiple of this many elements, and every shard
+/// of partition elements too: 64 elements are whole cache lines for any type.
+inline constexpr std::int64_t alignment_elements = 64;
+
+/// Parameters of equal type, gradient type and chunk, one after another.
+struct Buffer {
+  DType dtype = DType::float32;
+  DType gradient_dtype = DType::float32;
+  int chunk = 0;
+  std::int64_t size = 0;                // elements, padding included
+  std::vector<ParameterId> parameters;  // in layout order
+};
+
+/// A stretch of a buffer that is communicated at once. Holds whole parameters.
+struct Bucket {
+  int buffer = 0;
+  Range range;       // in the buffer, padding included
+  Range parameters;  // places in Buffer::parameters
+};
+
+/// Where one parameter lies.
+struct Placement {
+  int buffer = 0;
+  std::int64_t bucket = 0;
+  Range in_buffer;
+};
+
+/// The meeting of one parameter with one rank's shard of its bucket. The four
+/// ranges have one size and name the same elements.
+struct Segment {
+  ParameterId parameter;
+  std::int64_t bucket = 0;
+  Range in_buffer;
+  Range in_bucket;
+  Range in_shard;
+  Range in_parameter;
+};
+
+class Plan {
+ public:
+  int ranks() const { return ranks_; }
+  std::int64_t bucket_bytes() const { return bucket_bytes_; }
+  std::span<const Buffer> buffers() const { return buffers_; }
+
+  /// In layout order: the order in which their last gradients are expected.
+  /// Collectives go out in this order on every rank.
+  std::span<const Bucket> buckets() const { return buckets_; }
+
+  /// Throws InvalidArgument when id is not in the plan.
+  const Placement& placement(ParameterId id) const;
+
+  /// How bucket (an index into buckets()) is cut.
+  ShardTable shards(std::int64_t bucket) const;
+
+  /// What a rank owns: real elements only, no padding; by bucket, then by
+  /// place. Costs O(buckets + segments of that rank), not O(ranks).
+  std::vector<Segment> segments(int rank) const;
+
+ private:
+  friend Plan make_plan(const ParameterSet&, const PlanOptions&);
+  int ranks_ = 1;
+  std::int64_t bucket_bytes_ = 0;
+  std::vector<Buffer> buffers_;
+  std::vector<Bucket> buckets_;
+  std::vector<Placement> placements_;
+};
+
+/// Lays the parameters out. Local and pure: equal input gives an equal plan.
+/// Linear in the parameters, independent of the ranks.
+/// Throws InvalidArgument for ranks or bucket_bytes below 1, and for an order
+/// that is not a permutation of the parameters.
+Plan make_plan(const ParameterSet& parameters, const PlanOptions& options);
+
+}  // namespace kzero
