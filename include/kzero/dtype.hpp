@@ -45,7 +45,7 @@ constexpr DType main_dtype(DType dtype) {
 
 template <class T>
 concept Element = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16> ||
-                  std::is_same_v<T, float> || std::is_same_v<T, double>;
+    std::is_same_v<T, float> || std::is_same_v<T, double>;
 
 /// The DType of a C++ element type.
 template <Element T>

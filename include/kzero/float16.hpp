@@ -28,8 +28,8 @@ struct float16 {
     // infinities and NaN lack it twice. A subnormal is h * 2^-24: give it the
     // exponent of 2^-14 and subtract that number, which is exact.
     const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
-    const std::uint32_t shifted =
-        static_cast<std::uint32_t>(bits & 0x7fffu) << 13;
+    const std::uint32_t shifted = static_cast<std::uint32_t>(bits & 0x7fffu)
+                                  << 13;
     const std::uint32_t exponent = shifted & 0x0f800000u;
     const std::uint32_t normal = shifted + (112u << 23);
     const std::uint32_t special = shifted + (224u << 23);

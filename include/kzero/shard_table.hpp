@@ -42,9 +42,7 @@ class ShardTable {
   std::int64_t size(int rank) const { return range(rank).size(); }
 
   /// Elements of all shards together.
-  std::int64_t total() const {
-    return ranks_ == 0 ? 0 : range(ranks_ - 1).end;
-  }
+  std::int64_t total() const { return ranks_ == 0 ? 0 : range(ranks_ - 1).end; }
 
  private:
   int ranks_ = 0;

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The collectives of a data-parallel group. Everything the optimizer sends
+// goes through this interface; a backend is one implementation of it.
+#pragma once
+
+#include <mpi.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <kzero/dtype.hpp>
+#include <kzero/range.hpp>
+#include <kzero/shard_table.hpp>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace kzero {
+
+/// What a collective is about; named in the messages of its errors. The text
+/// must outlive the call (a literal).
+struct Subject {
+  const char* operation = "collective";
+  std::int64_t bucket = -1;  // -1: not about a bucket
+};
+
+/// The sum of an aligned block of ranks' gradients: of one rank, or of
+/// rank_count = 2^k ranks from first_rank = a multiple of 2^k on.
+struct Contribution {
+  const void* data = nullptr;
+  int first_rank = 0;
+  int rank_count = 1;
+};
+
+/// What all ranks contribute to a piece of this rank's shard: the parts follow
+/// one another in rank order, and together are all ranks. Nothing is added up
+/// yet, or only whole subtrees of the ordered sum.
+struct Contributions {
+  std::span<const Contribution> parts;
+  DType dtype = DType::float32;  // of every part
+  Range range;                   // elements of the shard
+};
+
+/// Adds up parts by the ordered sum: count elements into out, float64 for
+/// float64 parts and float32 for all others. For communicators that must add
+/// before they send.
+using OrderedSum = void (*)(std::span<const Contribution> parts, DType dtype,
+                            std::int64_t count, void* out);
+
+struct ReduceArguments {
+  const void* bucket = nullptr;  // this rank's gradients, shards.total() long
+  DType dtype = DType::float32;
+  ShardTable shards;  // in elements
+  /// What peers send is taken in pieces of about this many bytes.
+  std::int64_t piece_bytes = std::int64_t{25} << 20;
+  /// Pieces end on multiples of this many elements, and hold at least as many.
+  std::int64_t piece_granularity = 1;
+  OrderedSum sum = nullptr;
+  std::int64_t index = 0;  // of the bucket, for messages
+};
+
+struct GatherArguments {
+  void* bucket = nullptr;  // this rank's shard is in place; the others arrive
+  DType dtype = DType::float32;
+  ShardTable shards;       // in elements
+  std::int64_t index = 0;  // of the bucket, for messages
+};
+
+/// A collective under way. Belongs to the communicator, which reuses it.
+class PendingOperation {
+ public:
+  /// Advances it; true when it has ended. Throws CommunicationError.
+  virtual bool test() = 0;
+  /// Waits for its end. Throws CommunicationError, also after the timeout.
+  virtual void wait() = 0;
+  /// Gives it back. Called once, by Ticket.
+  virtual void release() noexcept = 0;
+
+ protected:
+  ~PendingOperation() = default;
+};
+
+/// A reduction under way.
+class PendingReduction {
+ public:
+  /// Waits for the next piece of this rank's shard, in ascending order; null
+  /// when there is no more and the bucket may be written again. A piece is
+  /// valid until the next call. Throws CommunicationError.
+  virtual const Contributions* next() = 0;
+  /// Advances it; true when next() will not wait.
+  virtual bool test() = 0;
+  virtual void release() noexcept = 0;
+
+ protected:
+  ~PendingReduction() = default;
+};
+
+namespace detail {
+struct Release {
+  template <class T>
+  void operator()(T* pending) const noexcept {
+    pending->release();
+  }
+};
+}  // namespace detail
+
+/// Move-only handles. One that is dropped before its end makes the
+/// communicator unusable, as an error does: peers may still write.
+using Ticket = std::unique_ptr<PendingOperation, detail::Release>;
+using ReductionTicket = std::unique_ptr<PendingReduction, detail::Release>;
+
+enum class Extremum { minimum, maximum };
+
+/// Collectives are called by every rank in the same order. Buffers stay valid
+/// and untouched until the operation has ended. Every wait is bounded by
+/// timeout(); after a CommunicationError the communicator is unusable, every
+/// later call throws, and buffers that may still be written to are leaked on
+/// purpose. No destructor waits for another rank.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::chrono::milliseconds timeout() const = 0;
+
+  /// Backend, size and what led to the choice: one line for people.
+  virtual std::string describe() const = 0;
+
+  /// Memory that this communicator sends from and receives into best: aligned
+  /// to 64 bytes, not initialised. Collective (same size on every rank, same
+  /// order). Zero bytes give a valid pointer.
+  virtual std::shared_ptr<void> allocate(std::int64_t bytes) = 0;
+
+  /// Bytes that it holds now to take in what peers send.
+  virtual std::int64_t staging_bytes() const = 0;
+
+  virtual ReductionTicket start_reduce(const ReduceArguments&) = 0;
+  virtual Ticket start_all_gather(const GatherArguments&) = 0;
+
+  /// bytes from every rank, in rank order, to every rank: size() * bytes
+  /// arrive in receive. For small data.
+  virtual void all_gather(const void* send, std::int64_t bytes, void* receive,
+                          Subject) = 0;
+
+  /// data of root to every rank.
+  virtual void broadcast(void* data, std::int64_t bytes, int root, Subject) = 0;
+
+  /// Every rank's send (shards.size(rank) elements of element_bytes) to root's
+  /// receive, at shards.range(rank). receive is not read elsewhere.
+  virtual void gather(const void* send, void* receive, const ShardTable& shards,
+                      std::int64_t element_bytes, int root, Subject) = 0;
+
+  /// The reverse of gather.
+  virtual void scatter(const void* send, void* receive,
+                       const ShardTable& shards, std::int64_t element_bytes,
+                       int root, Subject) = 0;
+
+  virtual void barrier(Subject) = 0;
+
+  /// Sums over the ranks, added in rank order: the same bits on every rank.
+  void all_reduce_sum(std::span<double> values, Subject);
+  void all_reduce_sum(std::span<std::int64_t> values, Subject);
+  void all_reduce(std::span<std::int64_t> values, Extremum, Subject);
+};
+
+/// automatic: self for one rank, else mpi.
+/// self: one rank; calls no MPI function.
+/// mpi: messages between pairs of ranks.
+enum class Backend { automatic, self, mpi };
+
+struct CommunicatorOptions {
+  Backend backend = Backend::automatic;
+  /// Bound on every wait for other ranks.
+  std::chrono::milliseconds timeout = std::chrono::minutes(10);
+  /// Longer messages are split (MPI counts are 32-bit).
+  std::int64_t message_bytes = std::int64_t{1} << 30;
+};
+
+/// Makes a communicator over the ranks of the given one, which may be any
+/// intracommunicator, and which it duplicates; MPI_ERRORS_RETURN is set on the
+/// duplicate only. Collective over it.
+/// Throws InvalidArgument when MPI is not initialised (or is finalised), for
+/// MPI_COMM_NULL, an intercommunicator, backend self with more than one rank,
+/// and options out of range; CommunicationError when peers do not come.
+/// With backend self and MPI not initialised, the given communicator is not
+/// looked at.
+std::shared_ptr<Communicator> make_communicator(
+    MPI_Comm communicator, CommunicatorOptions options = {});
+
+}  // namespace kzero

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Everything.
+#pragma once
+
+#include <kzero/bfloat16.hpp>
+#include <kzero/communicator.hpp>
+#include <kzero/config.hpp>
+#include <kzero/dtype.hpp>
+#include <kzero/error.hpp>
+#include <kzero/float16.hpp>
+#include <kzero/log.hpp>
+#include <kzero/optimizer_options.hpp>
+#include <kzero/parameter_set.hpp>
+#include <kzero/parameter_view.hpp>
+#include <kzero/plan.hpp>
+#include <kzero/rule.hpp>
+#include <kzero/runtime.hpp>
+#include <kzero/sharded_optimizer.hpp>
+#include <kzero/step_report.hpp>
+#include <kzero/version.hpp>
+
+#if KZERO_HAVE_HDF5
+#include <kzero/checkpoint.hpp>
+#endif

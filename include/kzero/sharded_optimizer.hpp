@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The optimizer of a data-parallel job, its state sharded over the ranks:
+// gradients -> bucket -> reduce-scatter -> update of the shard -> all-gather ->
+// parameters.
+#pragma once
+
+#include <Kokkos_Core.hpp>
+#include <concepts>
+#include <cstdint>
+#include <kzero/communicator.hpp>
+#include <kzero/optimizer_options.hpp>
+#include <kzero/parameter_set.hpp>
+#include <kzero/parameter_view.hpp>
+#include <kzero/plan.hpp>
+#include <kzero/step_report.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace kzero {
+
+class ParameterWriter;
+
+/// Bytes that an optimizer holds on this rank, by purpose.
+struct Memory {
+  std::int64_t parameters = 0;  // flat parameter buckets
+  std::int64_t gradients = 0;   // flat gradient buckets
+  std::int64_t averaged = 0;    // averaged shard, where gradients are 16-bit
+  std::int64_t main = 0;        // float32 main parameters of 16-bit ones
+  std::int64_t moments = 0;     // state arrays of the rules
+  std::int64_t staging = 0;     // what the communicator takes peers' data in
+
+  /// What is sharded: a rank of P holds a P-th of it.
+  std::int64_t state() const { return averaged + main + moments; }
+  std::int64_t total() const {
+    return parameters + gradients + state() + staging;
+  }
+};
+
+/// Hyperparameters of one group, to be read and changed between steps, on
+/// every rank alike. Valid as long as its optimizer.
+class Group {
+ public:
+  const std::string& name() const;
+  std::string_view rule() const;  // "adamw", "sgd"
+  double get(std::string_view hyperparameter) const;
+  /// Local. Throws as Rule::set does, and between a mark and step().
+  /// Ranks that have set different values find out in the next step().
+  void set(std::string_view hyperparameter, double value);
+
+ private:
+  friend class ShardedOptimizer;
+  Group(detail::OptimizerCore& core, std::size_t index)
+      : core_(&core), index_(index) {}
+  detail::OptimizerCore* core_;
+  std::size_t index_;
+};
+
+/// Parameters start as zeros. Views of parameters and gradients stay valid as
+/// long as the optimizer, and are written and read between steps as the caller
+/// likes; but a 16-bit parameter written through a view does not reach its
+/// main parameter: use write_parameters, broadcast_parameters or
+/// reload_main_from_parameters.
+///
+/// One thread at a time calls it. After an exception other than
+/// InvalidArgument out of a collective member the optimizer is unusable.
+class ShardedOptimizer {
+ public:
+  /// Collective. The state lies in the memory space of ExecutionSpace, and the
+  /// library's kernels run on the given instance.
+  /// Throws InvalidArgument on every rank when the ranks' parameters, options
+  /// or library versions differ (naming the first difference), when Kokkos is
+  /// not initialised, for a null communicator, a group without a parameter and
+  /// options out of range.
+  ShardedOptimizer(std::shared_ptr<Communicator> communicator,
+                   ParameterSet parameters, OptimizerOptions options,
+                   const ExecutionSpace& space = ExecutionSpace());
+  ~ShardedOptimizer();
+  ShardedOptimizer(ShardedOptimizer&&) noexcept;
+  ShardedOptimizer& operator=(ShardedOptimizer&&) noexcept;
+
+  /// The parameter as View<D, LayoutRight, memory space, Unmanaged>. D is the
+  /// type with one * an extent (const float**), or with a single * for all
+  /// elements in C order. Its reads and writes go on the given instance. Local.
+  /// Throws InvalidArgument for a type, rank or static extent that is not the
+  /// parameter's.
+  template <class D>
+  ParameterView<D> parameter(ParameterId id,
+                             const ExecutionSpace& space = ExecutionSpace()) {
+    using Value = typename ParameterView<D>::non_const_value_type;
+    return detail::make_view<D>(
+        parameter_reference(id, dtype_of<Value>, space));
+  }
+
+  /// The gradient's accumulation buffer, the same kind of view. It holds this
+  /// rank's own sum over micro-batches until step(); afterwards its content is
+  /// unspecified: zero_gradients() or assign. It starts as zeros.
+  template <class D>
+  ParameterView<D> gradient(ParameterId id,
+                            const ExecutionSpace& space = ExecutionSpace()) {
+    using Value = typename ParameterView<D>::non_const_value_type;
+    return detail::make_view<D>(gradient_reference(id, dtype_of<Value>, space));
+  }
+
+  /// Calls f(parameter view, gradient view), both of one extent, with the
+  /// parameter's run-time types. f must accept every combination.
+  template <class F>
+  void visit(ParameterId id, F&& f) {
+    visit_dtype(parameters()[id].dtype, [&](auto value) {
+      visit_dtype(parameters()[id].gradient_dtype, [&](auto slope) {
+        f(parameter<typename decltype(value)::type*>(id),
+          gradient<typename decltype(slope)::type*>(id));
+      });
+    });
+  }
+
+  /// Collective. On root, f(ParameterWriter&) fills parameters; every rank
+  /// receives all of them, main parameters too. An exception of f on root
+  /// becomes an InvalidArgument on every rank, root included, with its message.
+  template <std::invocable<ParameterWriter&> F>
+  void write_parameters(int root, F&& f);
+
+  /// Collective. Likewise, from root's views as they are.
+  void broadcast_parameters(int root = 0);
+
+  /// Local. Main parameters of 16-bit parameters, from the parameters.
+  void reload_main_from_parameters();
+
+  /// Local. Throws InvalidArgument between a mark and step().
+  void zero_gradients(const ExecutionSpace& space = ExecutionSpace());
+
+  /// Says that this rank's gradient is complete once the work submitted to the
+  /// instance so far is. Then this rank touches neither the parameter nor its
+  /// gradient until step() returns. Local; in any order on any rank. A rank
+  /// that marks nothing has all marked by step(); one that has marked a
+  /// parameter counts those unmarked as zero. Marking twice throws.
+  void mark_ready(ParameterId id,
+                  const ExecutionSpace& space = ExecutionSpace());
+
+  /// Collective. Averages the gradients over the ranks, updates this rank's
+  /// shard and gathers the parameters.
+  StepReport step();
+
+  /// Collective. Calls closure, which computes gradients and returns this
+  /// rank's loss, then steps. An exception of closure leaves the optimizer as
+  /// it was, and the other ranks in step().
+  template <std::invocable Closure>
+  requires std::convertible_to < std::invoke_result_t<Closure>,
+  double > StepReport step(Closure&& closure) {
+    const double loss = static_cast<double>(std::forward<Closure>(closure)());
+    return step_with_loss(loss);
+  }
+
+  /// Throws InvalidArgument for a name that no parameter uses.
+  Group group(const std::string& name);
+
+  /// How often this parameter has been updated.
+  std::int64_t update_count(ParameterId id) const;
+
+  /// Steps that were not skipped.
+  std::int64_t steps() const;
+
+  /// What this rank owns of a parameter: no, one or (other partitions) more
+  /// segments.
+  std::span<const Segment> segments(ParameterId id) const;
+
+  const ParameterSet& parameters() const;
+  const OptimizerOptions& options() const;
+  const Plan& plan() const;
+  const std::shared_ptr<Communicator>& communicator() const;
+
+  /// Options, buckets, communicator and kernels in use, for people.
+  std::string describe() const;
+  Memory memory() const;
+
+ private:
+  friend class ParameterWriter;
+  friend struct detail::OptimizerAccess;
+
+  detail::ViewReference parameter_reference(ParameterId, DType,
+                                            const ExecutionSpace&);
+  detail::ViewReference gradient_reference(ParameterId, DType,
+                                           const ExecutionSpace&);
+  StepReport step_with_loss(double loss);
+  void write_parameters_with(int root, void (*call)(void*, ParameterWriter&),
+                             void* function);
+
+  std::unique_ptr<detail::OptimizerCore> core_;
+};
+
+/// Writable views of all parameters, on the root of write_parameters.
+class ParameterWriter {
+ public:
+  template <class D>
+  ParameterView<D> parameter(ParameterId id) {
+    return optimizer_->parameter<D>(id);
+  }
+
+  /// Calls f(view) with the view of one extent of the run-time type.
+  template <class F>
+  void visit(ParameterId id, F&& f) {
+    visit_dtype(optimizer_->parameters()[id].dtype, [&](auto value) {
+      f(parameter<typename decltype(value)::type*>(id));
+    });
+  }
+
+  const ParameterSet& parameters() const { return optimizer_->parameters(); }
+
+ private:
+  friend class ShardedOptimizer;
+  explicit ParameterWriter(ShardedOptimizer& optimizer)
+      : optimizer_(&optimizer) {}
+  ShardedOptimizer* optimizer_;
+};
+
+template <std::invocable<ParameterWriter&> F>
+void ShardedOptimizer::write_parameters(int root, F&& f) {
+  using Function = std::remove_reference_t<F>;
+  write_parameters_with(
+      root,
+      [](void* function, ParameterWriter& writer) {
+        (*static_cast<Function*>(function))(writer);
+      },
+      const_cast<void*>(static_cast<const void*>(std::addressof(f))));
+}
+
+}  // namespace kzero
