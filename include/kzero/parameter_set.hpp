@@ -5,13 +5,13 @@
 // which the forward pass uses them. Local: no communication, no memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <kzero/dtype.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace kzero {
@@ -69,11 +69,19 @@ class ParameterSet {
   std::optional<ParameterId> find(std::string_view name) const;
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
+  /// A place in the table of names, which is open-addressed and at most half
+  /// full: the names themselves stand in parameters_ only.
+  struct Slot {
+    std::size_t hash = 0;
+    std::int64_t index = -1;  // -1: free
   };
+  /// The slot of the name, or the free one where it belongs. slots_ must not
+  /// be empty.
+  std::size_t find_slot(std::string_view name, std::size_t hash) const;
+  void reserve_one_more();
+
   std::vector<ParameterInfo> parameters_;
-  std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> names_;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace kzero
