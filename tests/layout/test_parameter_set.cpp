@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <kzero/parameter_set.hpp>
+#include <utility>
+
+#include "layout/layout_testing.hpp"
+
+namespace kzero::test {
+namespace {
+
+TEST(ParameterSet, StartsEmpty) {
+  const ParameterSet set;
+  EXPECT_EQ(set.size(), 0);
+  EXPECT_TRUE(set.parameters().empty());
+  EXPECT_EQ(set.find("w"), std::nullopt);
+}
+
+TEST(ParameterSet, KeepsWhatWasDeclared) {
+  ParameterSet set;
+  const ParameterId w = set.add("layer/w", {3, 4, 5});
+  const ParameterId b = set.add("layer/b", {7},
+                                {.dtype = DType::bfloat16,
+                                 .gradient_dtype = DType::bfloat16,
+                                 .group = "no decay",
+                                 .chunk = 2});
+
+  EXPECT_EQ(w.index, 0);
+  EXPECT_EQ(b.index, 1);
+  EXPECT_EQ(set.size(), 2);
+  EXPECT_EQ(set[w].name, "layer/w");
+  EXPECT_EQ(set[w].extents, (std::vector<std::int64_t>{3, 4, 5}));
+  EXPECT_EQ(set[w].size, 60);
+  EXPECT_EQ(set[w].dtype, DType::float32);
+  EXPECT_EQ(set[w].gradient_dtype, DType::float32);
+  EXPECT_EQ(set[w].group, "default");
+  EXPECT_EQ(set[w].chunk, 0);
+  EXPECT_EQ(set[b].dtype, DType::bfloat16);
+  EXPECT_EQ(set[b].gradient_dtype, DType::bfloat16);
+  EXPECT_EQ(set[b].group, "no decay");
+  EXPECT_EQ(set[b].chunk, 2);
+  EXPECT_EQ(set.parameters()[1].name, "layer/b");
+  EXPECT_EQ(set.find("layer/b"), b);
+  EXPECT_EQ(set.find("layer"), std::nullopt);
+}
+
+TEST(ParameterSet, SizesOfUnusualShapes) {
+  ParameterSet set;
+  const std::int64_t huge = std::int64_t{1} << 62;
+  EXPECT_EQ(set[set.add("scalar", {})].size, 1);
+  EXPECT_EQ(set[set.add("none", {0})].size, 0);
+  EXPECT_EQ(set[set.add("none of many", {huge, huge, 0, huge})].size, 0);
+  EXPECT_EQ(set[set.add("eight", {1, 2, 1, 2, 1, 2, 1, 2})].size, 16);
+}
+
+TEST(ParameterSet, DefaultGradientTypes) {
+  ParameterSet set;
+  const auto gradient = [&](std::string name, DType dtype) {
+    return set[set.add(std::move(name), {1}, {.dtype = dtype})].gradient_dtype;
+  };
+  EXPECT_EQ(gradient("a", DType::float16), DType::float32);
+  EXPECT_EQ(gradient("b", DType::bfloat16), DType::float32);
+  EXPECT_EQ(gradient("c", DType::float32), DType::float32);
+  EXPECT_EQ(gradient("d", DType::float64), DType::float64);
+}
+
+TEST(ParameterSet, GradientTypesMustHoldTheParameters) {
+  const DType all[] = {DType::float16, DType::bfloat16, DType::float32,
+                       DType::float64};
+  const bool legal[4][4] = {
+      {true, false, true, false},   // float16 parameters
+      {false, true, true, false},   // bfloat16
+      {false, false, true, false},  // float32
+      {false, false, false, true},  // float64
+  };
+  for (std::size_t p = 0; p < 4; ++p) {
+    for (std::size_t g = 0; g < 4; ++g) {
+      ParameterSet set;
+      const auto add = [&] {
+        set.add("w", {1}, {.dtype = all[p], .gradient_dtype = all[g]});
+      };
+      if (legal[p][g]) {
+        add();
+        EXPECT_EQ(set[ParameterId{0}].gradient_dtype, all[g]);
+      } else {
+        expect_refused(add, {"\"w\"", std::string(to_string(all[p])),
+                             std::string(to_string(all[g]))});
+      }
+    }
+  }
+}
+
+TEST(ParameterSet, NamesAreAnyBytes) {
+  ParameterSet set;
+  const std::string names[] = {" ",
+                               "/",
+                               "a\nb",
+                               std::string("\0", 1),
+                               std::string("\0\0", 2),
+                               std::string(300, 'x'),
+                               "caf\xc3\xa9",
+                               "\xff"};
+  for (const std::string& name : names) {
+    const ParameterId id = set.add(name, {1});
+    EXPECT_EQ(set[id].name, name);
+    EXPECT_EQ(set.find(name), id);
+  }
+  EXPECT_EQ(set.size(), 8);
+}
+
+TEST(ParameterSet, FindsEveryOneOfMany) {
+  ParameterSet set;
+  const std::int64_t count = 100'000;
+  for (std::int64_t i = 0; i < count; ++i)
+    set.add("p" + std::to_string(i), {i});
+  for (std::int64_t i = 0; i < count; ++i)
+    ASSERT_EQ(set.find("p" + std::to_string(i)), ParameterId{i});
+  EXPECT_EQ(set.find("p100000"), std::nullopt);
+  expect_refused([&] { set.add("p77777", {1}); }, {"\"p77777\"", "taken"});
+}
+
+TEST(ParameterSet, CopiesAreIndependent) {
+  ParameterSet set = parameters_of({1, 2});
+  ParameterSet copy = set;
+  copy.add("more", {3});
+  EXPECT_EQ(set.size(), 2);
+  EXPECT_EQ(set.find("more"), std::nullopt);
+  EXPECT_EQ(copy.find("p1"), ParameterId{1});
+
+  const ParameterSet moved = std::move(copy);
+  EXPECT_EQ(moved.size(), 3);
+  EXPECT_EQ(moved.find("more"), ParameterId{2});
+}
+
+TEST(ParameterSet, SizesUpTo2To62Bytes) {
+  const std::int64_t one = 1;
+  const auto add = [](std::vector<std::int64_t> extents, DType dtype) {
+    ParameterSet set;
+    return set[set.add("big", std::move(extents), {.dtype = dtype})].size;
+  };
+  EXPECT_EQ(add({one << 60}, DType::float32), one << 60);
+  EXPECT_EQ(add({one << 30, one << 31}, DType::bfloat16), one << 61);
+  EXPECT_EQ(add({one << 59}, DType::float64), one << 59);
+
+  const Lines words = {"\"big\"", "2^62"};
+  const std::pair<std::vector<std::int64_t>, DType> wrong[] = {
+      {{(one << 60) + 1}, DType::float32},
+      {{(one << 61) + 1}, DType::bfloat16},
+      {{(one << 59) + 1}, DType::float64},
+      {{one << 32, one << 32}, DType::float32},  // 2^64: 0 when it wraps
+      {{one << 33, one << 31, 3}, DType::float16},
+      {{3, (one << 62) / 3 + 1, 3}, DType::float32},
+      {std::vector<std::int64_t>(8, one << 40), DType::float32}};
+  for (const auto& [extents, dtype] : wrong)
+    expect_refused([&] { add(extents, dtype); }, words);
+}
+
+TEST(ParameterSet, RefusesWrongDeclarations) {
+  ParameterSet set;
+  set.add("w", {2, 3});
+  using Call = std::function<void()>;
+  const std::pair<Call, Lines> wrong[] = {
+      {[&] { set.add("", {1}); }, {"parameter 1", "empty name"}},
+      {[&] { set.add("w", {1}); }, {"\"w\"", "taken", "(2, 3)"}},
+      {[&] { set.add("v", std::vector<std::int64_t>(9, 1)); },
+       {"\"v\"", "at most 8", "got 9"}},
+      {[&] {
+         set.add("v", {2, -1});
+       },
+       {"\"v\"", "negative", "(2, -1)"}},
+      {[&] {
+         set.add("v", {0, -1});
+       },
+       {"\"v\"", "negative", "(0, -1)"}},
+      {[&] { set.add("v", {1}, {.group = ""}); }, {"\"v\"", "group"}},
+      {[&] { set.add("v", {1}, {.chunk = -1}); }, {"\"v\"", "chunk", "-1"}},
+      {[&] { set.add("v", {1}, {.dtype = static_cast<DType>(9)}); },
+       {"\"v\"", "number type", "9"}},
+      {[&] { set.add("v", {1}, {.gradient_dtype = static_cast<DType>(7)}); },
+       {"\"v\"", "number type", "7"}}};
+  for (const auto& [call, words] : wrong) expect_refused(call, words);
+
+  // None of them left anything behind.
+  EXPECT_EQ(set.size(), 1);
+  EXPECT_EQ(set.find("v"), std::nullopt);
+  EXPECT_EQ(set.add("v", {1}).index, 1);
+}
+
+TEST(ParameterSet, RefusesUnknownIds) {
+  const ParameterSet set = parameters_of({1, 2});
+  expect_refused([&] { set[ParameterId{}]; }, {"below 2", "got -1"});
+  expect_refused([&] { set[ParameterId{2}]; }, {"below 2", "got 2"});
+}
+
+}  // namespace
+}  // namespace kzero::test
