@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "comm/mpi_communicator.hpp"
+
+#include <kzero/error.hpp>
+#include <utility>
+#include <vector>
+
+#include "comm/argument_checks.hpp"
+#include "comm/mpi_all_gather.hpp"
+#include "comm/mpi_reduction.hpp"
+#include "comm/pool.hpp"
+#include "comm/small_collectives.hpp"
+#include "core/message.hpp"
+
+namespace kzero::detail {
+
+struct MpiState {
+  MpiState(MPI_Comm duplicate, std::chrono::milliseconds timeout)
+      : link(duplicate, timeout), small(link), reductions(link) {}
+
+  MpiLink link;  // first: the others post on it
+  SmallCollectives small;
+  MpiReductions reductions;
+  std::vector<std::unique_ptr<MpiAllGather>> all_gathers;
+};
+
+MpiCommunicator::MpiCommunicator(MPI_Comm duplicate,
+                                 const CommunicatorOptions& options,
+                                 std::string choice)
+    : choice_(std::move(choice)),
+      state_(std::make_shared<MpiState>(duplicate, options.timeout)) {
+  agree_on_message_bytes(options.message_bytes);
+}
+
+MpiCommunicator::~MpiCommunicator() = default;
+
+void MpiCommunicator::agree_on_message_bytes(std::int64_t bytes) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(size()));
+  all_gather(&bytes, sizeof(bytes), all.data(), {"making a communicator"});
+  for (std::size_t peer = 0; peer < all.size(); ++peer) {
+    if (all[peer] == all[0]) continue;
+    throw InvalidArgument(concat(
+        "message_bytes differ between the ranks of a communicator (rank 0: ",
+        all[0], ", rank ", peer, ": ", all[peer],
+        "): give every rank the same"));
+  }
+  state_->link.set_message_bytes(bytes);
+}
+
+int MpiCommunicator::rank() const { return state_->link.rank(); }
+
+int MpiCommunicator::size() const { return state_->link.size(); }
+
+std::chrono::milliseconds MpiCommunicator::timeout() const {
+  return state_->link.timeout();
+}
+
+std::string MpiCommunicator::describe() const {
+  return concat("mpi: ", counted(size(), "rank"), ", pairwise messages",
+                choice_);
+}
+
+std::shared_ptr<void> MpiCommunicator::allocate(std::int64_t bytes) {
+  state_->link.health()->require({"allocation"});
+  return allocate_shared(bytes, state_->link.health());
+}
+
+std::int64_t MpiCommunicator::staging_bytes() const {
+  return state_->reductions.staging_bytes();
+}
+
+ReductionTicket MpiCommunicator::start_reduce(
+    const ReduceArguments& arguments) {
+  check_arguments(arguments, size());
+  return state_->link.run(subject_of(arguments), [&] {
+    return state_->reductions.start(arguments, state_);
+  });
+}
+
+Ticket MpiCommunicator::start_all_gather(const GatherArguments& arguments) {
+  check_arguments(arguments, size());
+  return state_->link.run(subject_of(arguments), [&] {
+    MpiAllGather& gather = take_free(state_->all_gathers, state_->link);
+    gather.start(arguments, state_);
+    return Ticket(&gather);
+  });
+}
+
+void MpiCommunicator::all_gather(const void* send, std::int64_t bytes,
+                                 void* receive, Subject subject) {
+  check_bytes(send, bytes, subject);
+  check_bytes(receive, bytes, subject);
+  state_->link.run(subject, [&] {
+    state_->small.all_gather(send, bytes, receive, subject);
+  });
+}
+
+void MpiCommunicator::broadcast(void* data, std::int64_t bytes, int root,
+                                Subject subject) {
+  check_bytes(data, bytes, subject);
+  check_root(root, size(), subject);
+  state_->link.run(
+      subject, [&] { state_->small.broadcast(data, bytes, root, subject); });
+}
+
+void MpiCommunicator::gather(const void* send, void* receive,
+                             const ShardTable& shards,
+                             std::int64_t element_bytes, int root,
+                             Subject subject) {
+  check_arguments({receive, send, shards, element_bytes, root}, rank(), size(),
+                  subject);
+  state_->link.run(subject, [&] {
+    state_->small.gather(send, receive, shards, element_bytes, root, subject);
+  });
+}
+
+void MpiCommunicator::scatter(const void* send, void* receive,
+                              const ShardTable& shards,
+                              std::int64_t element_bytes, int root,
+                              Subject subject) {
+  check_arguments({send, receive, shards, element_bytes, root}, rank(), size(),
+                  subject);
+  state_->link.run(subject, [&] {
+    state_->small.scatter(send, receive, shards, element_bytes, root, subject);
+  });
+}
+
+void MpiCommunicator::barrier(Subject subject) {
+  state_->link.run(subject, [&] { state_->small.barrier(subject); });
+}
+
+}  // namespace kzero::detail

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The backend on messages between pairs of ranks. Every wait then knows which
+// rank is missing, and calls that differ between ranks do not match.
+#pragma once
+
+#include <kzero/communicator.hpp>
+#include <memory>
+#include <string>
+
+namespace kzero::detail {
+
+struct MpiState;
+
+class MpiCommunicator final : public Communicator {
+ public:
+  /// Takes a duplicate over; choice is what describe() adds. Collective:
+  /// throws InvalidArgument on every rank when message_bytes differ.
+  MpiCommunicator(MPI_Comm duplicate, const CommunicatorOptions& options,
+                  std::string choice);
+  ~MpiCommunicator() override;
+
+  int rank() const override;
+  int size() const override;
+  std::chrono::milliseconds timeout() const override;
+  std::string describe() const override;
+  std::shared_ptr<void> allocate(std::int64_t bytes) override;
+  std::int64_t staging_bytes() const override;
+  ReductionTicket start_reduce(const ReduceArguments& arguments) override;
+  Ticket start_all_gather(const GatherArguments& arguments) override;
+  void all_gather(const void* send, std::int64_t bytes, void* receive,
+                  Subject subject) override;
+  void broadcast(void* data, std::int64_t bytes, int root,
+                 Subject subject) override;
+  void gather(const void* send, void* receive, const ShardTable& shards,
+              std::int64_t element_bytes, int root, Subject subject) override;
+  void scatter(const void* send, void* receive, const ShardTable& shards,
+               std::int64_t element_bytes, int root, Subject subject) override;
+  void barrier(Subject subject) override;
+
+ private:
+  void agree_on_message_bytes(std::int64_t bytes);
+
+  std::string choice_;
+  std::shared_ptr<MpiState> state_;  // kept by operations under way as well
+};
+
+}  // namespace kzero::detail

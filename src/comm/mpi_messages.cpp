@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "comm/mpi_messages.hpp"
+
+#include <algorithm>
+#include <kzero/error.hpp>
+#include <thread>
+
+#include "comm/wait_clock.hpp"
+#include "core/message.hpp"
+
+namespace kzero::detail {
+
+namespace {
+
+/// "rank 3" or "ranks 1, 2, 5 and 40 more"; the ranks ascend.
+std::string list_of(const std::vector<int>& ranks) {
+  constexpr std::size_t shown = 8;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), shown); ++i) {
+    if (i > 0) text += ", ";
+    append(text, ranks[i]);
+  }
+  if (ranks.size() > shown) {
+    text += concat(" and ", ranks.size() - shown, " more");
+  }
+  return text;
+}
+
+}  // namespace
+
+MessageSet::MessageSet(MpiLink& link) : link_(link) { link_.enlist(*this); }
+
+MessageSet::~MessageSet() { link_.dismiss(*this); }
+
+void MessageSet::begin(const Activity& activity, std::size_t limit) {
+  activity_ = activity;
+  limit_ = limit;
+}
+
+void MessageSet::receive(void* data, std::int64_t bytes, int peer) {
+  auto* next = static_cast<std::byte*>(data);
+  do {
+    const std::int64_t part = std::min(bytes, link_.message_bytes());
+    const int count = static_cast<int>(part);
+    link_.check(MPI_Irecv(next, count, MPI_BYTE, peer, activity_.tag,
+                          link_.communicator(), add({peer, count, true})),
+                "MPI_Irecv", activity_.subject);
+    bytes -= part;
+    if (bytes > 0) next += part;
+  } while (bytes > 0);
+}
+
+void MessageSet::send(const void* data, std::int64_t bytes, int peer) {
+  const auto* next = static_cast<const std::byte*>(data);
+  do {
+    const std::int64_t part = std::min(bytes, link_.message_bytes());
+    const int count = static_cast<int>(part);
+    link_.check(MPI_Isend(next, count, MPI_BYTE, peer, activity_.tag,
+                          link_.communicator(), add({peer, count, false})),
+                "MPI_Isend", activity_.subject);
+    bytes -= part;
+    if (bytes > 0) next += part;
+  } while (bytes > 0);
+}
+
+bool MessageSet::test(Until until) {
+  link_.health()->require(activity_.subject);
+  if (is_left(until)) progress();
+  return !is_left(until);
+}
+
+void MessageSet::wait(Until until) {
+  link_.health()->require(activity_.subject);
+  wait_for([&] { return !is_left(until); }, until);
+}
+
+template <class IsDone>
+void MessageSet::wait_for(IsDone is_done, Until until) {
+  if (is_done()) return;
+  WaitClock clock(link_.timeout());
+  while (true) {
+    progress();
+    if (is_done()) return;
+    if (clock.expired()) time_out(clock.text(), until);
+    // Ranks may outnumber the cores.
+    std::this_thread::yield();
+  }
+}
+
+MPI_Request* MessageSet::add(const Message& message) {
+  wait_for([&] { return requests_.size() < limit_; }, Until::ended);
+  messages_.push_back(message);
+  requests_.push_back(MPI_REQUEST_NULL);
+  if (message.is_receive) ++receives_;
+  return &requests_.back();
+}
+
+void MessageSet::progress() {
+  const std::size_t size = requests_.size();
+  if (size == 0) return;
+  completed_.resize(size);
+  statuses_.resize(size);
+  int count = 0;
+  const int code = MPI_Testsome(static_cast<int>(size), requests_.data(),
+                                &count, completed_.data(), statuses_.data());
+  if (code == MPI_SUCCESS && count == 0) return;
+  completed_.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  check_completed(code);
+  remove_completed();
+}
+
+void MessageSet::check_completed(int code) {
+  int error_class = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) (void)MPI_Error_class(code, &error_class);
+  const bool in_status = error_class == MPI_ERR_IN_STATUS;
+  if (!in_status) link_.check(code, "MPI_Testsome", activity_.subject);
+
+  const auto fail = [&](const Message& message, const std::string& problem) {
+    link_.fail(concat(name_of(activity_.subject), " failed on rank ",
+                      link_.rank(), ": rank ", message.peer, ' ', problem));
+  };
+  constexpr const char* advice =
+      ": does every rank make the same calls with the same sizes?";
+  for (std::size_t i = 0; i < completed_.size(); ++i) {
+    const Message& message = messages_[static_cast<std::size_t>(completed_[i])];
+    const MPI_Status& status = statuses_[i];
+    // MPI sets the field only when it says so.
+    if (in_status && status.MPI_ERROR != MPI_SUCCESS) {
+      (void)MPI_Error_class(status.MPI_ERROR, &error_class);
+      if (error_class == MPI_ERR_TRUNCATE) {
+        fail(message, concat("sent more than the expected ",
+                             counted(message.bytes, "byte"), advice));
+      }
+      fail(message, concat("cannot be reached (",
+                           mpi_failure(status.MPI_ERROR, "MPI_Testsome",
+                                       SourceLine::current()),
+                           ")"));
+    }
+    if (!message.is_receive) continue;
+    int received = 0;
+    link_.check(MPI_Get_count(&status, MPI_BYTE, &received), "MPI_Get_count",
+                activity_.subject);
+    if (received != message.bytes) {
+      fail(message, concat("sent ", counted(received, "byte"), ", expected ",
+                           message.bytes, advice));
+    }
+  }
+}
+
+void MessageSet::remove_completed() noexcept {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) {
+      if (messages_[i].is_receive) --receives_;
+      continue;
+    }
+    requests_[kept] = requests_[i];
+    messages_[kept] = messages_[i];
+    ++kept;
+  }
+  requests_.resize(kept);
+  messages_.resize(kept);
+}
+
+void MessageSet::time_out(const std::string& time, Until until) {
+  std::vector<int> missing;
+  for (const Message& message : messages_) {
+    if (until == Until::ended || message.is_receive) {
+      missing.push_back(message.peer);
+    }
+  }
+  std::sort(missing.begin(), missing.end());
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  link_.fail(concat(
+      name_of(activity_.subject), " timed out after ", time, " on rank ",
+      link_.rank(), ": no answer from ", list_of(missing), " (", missing.size(),
+      " of ", counted(link_.size() - 1, "peer"), ")",
+      activity_.relayed ? ", which may itself wait for another rank" : "",
+      ": does every rank make the same calls?"));
+}
+
+void MessageSet::abandon() noexcept {
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    // A send cannot be taken back; it ends when the peer takes it, or never.
+    if (messages_[i].is_receive) (void)MPI_Cancel(&requests_[i]);
+    (void)MPI_Request_free(&requests_[i]);
+  }
+  requests_.clear();
+  messages_.clear();
+  receives_ = 0;
+}
+
+}  // namespace kzero::detail

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "comm/mpi_reduction.hpp"
+
+#include <utility>
+
+namespace kzero::detail {
+
+const Contributions* MpiReduction::next() {
+  all_.link_.health()->require(activity_.subject);
+  if (ended_) return nullptr;
+  all_.require_first(*this);
+
+  if (holds_) {
+    // The caller is done with it.
+    MpiReductions::Slot& slot = *all_.find(*this, given_ - 1);
+    slot.messages.wait(Until::ended);
+    holds_ = false;
+    all_.vacate(slot);
+    all_.advance();
+  }
+  if (given_ < own_count_) {
+    MpiReductions::Slot& slot = *all_.find(*this, given_);
+    slot.messages.wait(Until::received);
+    ++given_;
+    holds_ = true;
+    return &slot.contributions;
+  }
+  // Of what is left this rank has no elements: it only sends.
+  while (finished_ < pieces_.count) {
+    MpiReductions::Slot& slot = *all_.find(*this, own_count_);
+    slot.messages.wait(Until::ended);
+    all_.advance();
+  }
+  all_.started_.erase(all_.started_.begin());
+  ended_ = true;
+  return nullptr;
+}
+
+bool MpiReduction::test() {
+  all_.link_.health()->require(activity_.subject);
+  if (ended_) return true;
+  all_.advance();
+  if (all_.started_.front() != this) return false;
+  // What the caller holds stays valid, but next() will wait until it is sent.
+  if (holds_ && !all_.find(*this, given_ - 1)->messages.test(Until::ended)) {
+    return false;
+  }
+  if (given_ < own_count_) {
+    return all_.find(*this, given_)->messages.test(Until::received);
+  }
+  return finished_ + (holds_ ? 1 : 0) == pieces_.count;
+}
+
+void MpiReduction::release() noexcept {
+  if (!ended_) all_.link_.break_off_dropped(activity_.subject);
+  // Last, because this reduction may go with it.
+  const std::shared_ptr<void> owner = std::move(owner_);
+}
+
+}  // namespace kzero::detail
