@@ -10,8 +10,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <kzero/contribution.hpp>
 #include <kzero/dtype.hpp>
-#include <kzero/range.hpp>
 #include <kzero/shard_table.hpp>
 #include <memory>
 #include <span>
@@ -25,29 +25,6 @@ struct Subject {
   const char* operation = "collective";
   std::int64_t bucket = -1;  // -1: not about a bucket
 };
-
-/// The sum of an aligned block of ranks' gradients: of one rank, or of
-/// rank_count = 2^k ranks from first_rank = a multiple of 2^k on.
-struct Contribution {
-  const void* data = nullptr;
-  int first_rank = 0;
-  int rank_count = 1;
-};
-
-/// What all ranks contribute to a piece of this rank's shard: the parts follow
-/// one another in rank order, and together are all ranks. Nothing is added up
-/// yet, or only whole subtrees of the ordered sum.
-struct Contributions {
-  std::span<const Contribution> parts;
-  DType dtype = DType::float32;  // of every part
-  Range range;                   // elements of the shard
-};
-
-/// Adds up parts by the ordered sum: count elements into out, float64 for
-/// float64 parts and float32 for all others. For communicators that must add
-/// before they send.
-using OrderedSum = void (*)(std::span<const Contribution> parts, DType dtype,
-                            std::int64_t count, void* out);
 
 struct ReduceArguments {
   const void* bucket = nullptr;  // this rank's gradients, shards.total() long

@@ -51,8 +51,8 @@ class ParameterSet {
   /// Declares a parameter. Names are unique and not empty, any bytes; extents
   /// are at most 8 numbers, zero or more each.
   /// Throws InvalidArgument for anything else, for a size past 2^62 bytes, for
-  /// a gradient type that cannot hold the parameter's (float64 goes with
-  /// float64 only), for an empty group name or a negative chunk.
+  /// an empty group name or a negative chunk. Any gradient type goes with any
+  /// type.
   ParameterId add(std::string name, std::vector<std::int64_t> extents,
                   ParameterOptions options = {});
 

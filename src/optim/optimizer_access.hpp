@@ -15,7 +15,6 @@ namespace kzero::detail {
 
 /// One array of this rank's state in one bucket, shard-sized, host-accessible.
 struct ShardArray {
-  std::string_view name;  // "main", "exp_avg", ...
   DType dtype = DType::float32;
   void* data = nullptr;  // plan().shards(bucket).size(rank) elements
 };
@@ -24,14 +23,16 @@ struct OptimizerAccess {
   /// The whole parameter bucket (padding included) of Buffer::dtype elements.
   static void* parameter_bucket(ShardedOptimizer&, std::int64_t bucket);
 
-  /// State arrays that this bucket has: "main" first where the parameters have
-  /// 16 bits, then the union of its rules' state arrays. The same on every
-  /// rank. An array can hold values for some parameters of the bucket only:
-  /// parameter p uses array a when state_names(p) has its name.
+  /// State arrays of this bucket: main first where the parameters have 16
+  /// bits, then as many as its most demanding rule needs. The same number on
+  /// every rank.
   static std::vector<ShardArray> shard_arrays(ShardedOptimizer&,
                                               std::int64_t bucket);
 
-  /// State arrays of one parameter ("main" included where it has one).
+  /// What the elements of one parameter mean in the arrays of its bucket: name
+  /// k ("main", "exp_avg", ...) belongs to array k. A parameter uses no arrays
+  /// past its names (they are zero there), since parameters of several rules
+  /// can share a bucket.
   static std::vector<std::string_view> state_names(const ShardedOptimizer&,
                                                    ParameterId);
 
