@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The kzero authors
+# SPDX-License-Identifier: BSD-3-Clause
+
+# kzero_add_test(<layer>/test_<what> RANKS <n>... [TIMEOUT <seconds>]
+#                [LABELS <label>...])
+#
+# One GoogleTest program from tests/<layer>/test_<what>.cpp, and one ctest test
+# <layer>/test_<what>.<n> for each number of ranks. RANKS 0 is a serial test:
+# neither MPI nor Kokkos is initialised. Every test is labelled with its layer;
+# "full" marks what is too long for the everyday run. Tests below io/ are built
+# only with HDF5.
+function(kzero_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "RANKS;LABELS")
+  if(NOT DEFINED arg_RANKS OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "kzero_add_test(${name}): give RANKS <n>... and nothing "
+                        "unknown (got '${arg_UNPARSED_ARGUMENTS}')")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY kzero_registered_tests ${name})
+  get_filename_component(layer ${name} DIRECTORY)
+  if(layer STREQUAL "io" AND NOT KZERO_ENABLE_HDF5)
+    return()
+  endif()
+
+  string(REPLACE "/" "_" target ${name})
+  add_executable(${target} ${name}.cpp)
+  kzero_set_warnings(${target})
+  # Same flags as the program whose precompiled header is used.
+  set_target_properties(
+    ${target}
+    PROPERTIES OUTPUT_NAME ${name}
+               RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"
+               POSITION_INDEPENDENT_CODE OFF
+               UNITY_BUILD OFF)
+  if(arg_RANKS STREQUAL "0")
+    target_link_libraries(${target} PRIVATE kzero_test_base GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${target})
+    kzero_set_test_properties(${name} 1)
+    return()
+  endif()
+
+  target_link_libraries(${target} PRIVATE kzero_test_support)
+  target_precompile_headers(${target} REUSE_FROM kzero_test_support)
+  foreach(ranks IN LISTS arg_RANKS)
+    add_test(NAME ${name}.${ranks}
+             COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+                     ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${target}>
+                     ${MPIEXEC_POSTFLAGS})
+    kzero_set_test_properties(${name}.${ranks} ${ranks})
+  endforeach()
+endfunction()
+
+# Properties of one test of kzero_add_test, whose arguments it reads.
+function(kzero_set_test_properties test ranks)
+  if(ranks GREATER 2)
+    set(processors 2)
+  else()
+    set(processors ${ranks})
+  endif()
+  set(suppressions "${PROJECT_SOURCE_DIR}/tests/support/leaks.supp")
+  set_tests_properties(
+    ${test}
+    PROPERTIES
+      PROCESSORS ${processors}
+      TIMEOUT ${arg_TIMEOUT}
+      LABELS "${layer};${arg_LABELS}"
+      # More threads than cores: waiting ones must not spin.
+      ENVIRONMENT
+      "KZERO_TEST_RANKS=${ranks};OMP_NUM_THREADS=2;OMP_PROC_BIND=false;\
+OMP_WAIT_POLICY=passive;LSAN_OPTIONS=suppressions=${suppressions}:print_suppressions=0")
+endfunction()
+
+# Every tests/**/test_*.cpp must be registered.
+function(kzero_check_registered_tests)
+  get_property(registered GLOBAL PROPERTY kzero_registered_tests)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+       RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}"
+       "${CMAKE_CURRENT_SOURCE_DIR}/test_*.cpp")
+  foreach(source IN LISTS sources)
+    string(REGEX REPLACE "\\.cpp$" "" name ${source})
+    if(NOT name IN_LIST registered)
+      message(FATAL_ERROR "tests/${source} is never run: add "
+                          "kzero_add_test(${name} RANKS ...) to "
+                          "tests/CMakeLists.txt")
+    endif()
+  endforeach()
+endfunction()
