@@ -47,7 +47,6 @@ ParameterView<D> make_view(const ViewReference& reference) {
   constexpr std::size_t rank = static_cast<std::size_t>(View::rank);
   static_assert(rank <= 8);
   Kokkos::LayoutRight layout;
-  for (auto& extent : layout.dimension) extent = KOKKOS_INVALID_INDEX;
   if (rank == 1 && reference.extents.size() != 1) {
     layout.dimension[0] = static_cast<std::size_t>(reference.size);
   } else {

@@ -46,7 +46,7 @@ class Rule {
   using Variant = std::variant<AdamW, Sgd>;
 
   Rule() : value_(AdamW{}) {}
-  /// These and validate() throw InvalidArgument for values out of range.
+  /// These throw InvalidArgument for values out of range.
   Rule(const AdamW& rule);  // NOLINT(google-explicit-constructor)
   Rule(const Sgd& rule);    // NOLINT(google-explicit-constructor)
 

@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstdint>
 #include <kzero/communicator.hpp>
+#include <kzero/memory.hpp>
 #include <kzero/optimizer_options.hpp>
 #include <kzero/parameter_set.hpp>
 #include <kzero/parameter_view.hpp>
@@ -23,22 +24,6 @@
 namespace kzero {
 
 class ParameterWriter;
-
-/// Bytes that an optimizer holds on this rank, by purpose.
-struct Memory {
-  std::int64_t parameters = 0;  // flat parameter buckets
-  std::int64_t gradients = 0;   // flat gradient buckets
-  std::int64_t averaged = 0;    // averaged shard, where gradients are 16-bit
-  std::int64_t main = 0;        // float32 main parameters of 16-bit ones
-  std::int64_t moments = 0;     // state arrays of the rules
-  std::int64_t staging = 0;     // what the communicator takes peers' data in
-
-  /// What is sharded: a rank of P holds a P-th of it.
-  std::int64_t state() const { return averaged + main + moments; }
-  std::int64_t total() const {
-    return parameters + gradients + state() + staging;
-  }
-};
 
 /// Hyperparameters of one group, to be read and changed between steps, on
 /// every rank alike. Valid as long as its optimizer.
@@ -55,6 +40,7 @@ class Group {
   friend class ShardedOptimizer;
   Group(detail::OptimizerCore& core, std::size_t index)
       : core_(&core), index_(index) {}
+
   detail::OptimizerCore* core_;
   std::size_t index_;
 };
@@ -77,7 +63,10 @@ class ShardedOptimizer {
   /// options out of range.
   ShardedOptimizer(std::shared_ptr<Communicator> communicator,
                    ParameterSet parameters, OptimizerOptions options,
-                   const ExecutionSpace& space = ExecutionSpace());
+                   const ExecutionSpace& space);
+  /// On the default instance.
+  ShardedOptimizer(std::shared_ptr<Communicator> communicator,
+                   ParameterSet parameters, OptimizerOptions options = {});
   ~ShardedOptimizer();
   ShardedOptimizer(ShardedOptimizer&&) noexcept;
   ShardedOptimizer& operator=(ShardedOptimizer&&) noexcept;

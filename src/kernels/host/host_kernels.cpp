@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Compiled once for each instruction set, with KZERO_INSTRUCTION_SET its name.
+// Everything but the table has internal linkage or is always inlined: nothing
+// compiled here for a wide instruction set may be linked into other code.
+#include "kernels/host/host_kernels.hpp"
+
+#include <type_traits>
+
+#include "kernels/arithmetic.hpp"
+#include "kernels/kernels.hpp"
+
+namespace kzero::detail {
+namespace {
+
+// A chunk stays in the first cache together with its partial sums.
+constexpr std::int64_t chunk_size = 256;
+constexpr int lanes = 16;
+constexpr int maximum_levels = 32;
+
+template <class T>
+bool constexpr is_16_bit = sizeof(T) == 2;
+
+template <class In>
+using SumType = std::conditional_t<std::is_same_v<In, double>, double, float>;
+
+template <class In, class Sum>
+KZERO_FUNCTION void copy_chunk(const In* __restrict in, Sum* __restrict out,
+                               std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<Sum>(in[i]);
+}
+
+template <class In, class Sum>
+KZERO_FUNCTION void add_chunk(const In* __restrict in, Sum* __restrict out,
+                              std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) out[i] += static_cast<Sum>(in[i]);
+}
+
+// out = a + b, both chunks of parts.
+template <class In, class Sum>
+KZERO_FUNCTION void add_pair(const In* __restrict a, const In* __restrict b,
+                             Sum* __restrict out, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i)
+    out[i] = static_cast<Sum>(a[i]) + static_cast<Sum>(b[i]);
+}
+
+KZERO_FUNCTION int level_of(int rank_count) {
+  return 31 - __builtin_clz(static_cast<unsigned>(rank_count));
+}
+
+// The ordered sum as a binary counter carries: partial[d] holds the sum of
+// 2^level[d] ranks, levels fall with d, equal levels are added at once.
+template <class In>
+void sum_chunk(const Contribution* parts, std::size_t part_count,
+               std::int64_t first, std::int64_t count,
+               SumType<In> (&partial)[maximum_levels][chunk_size]) {
+  using Sum = SumType<In>;
+  int level[maximum_levels];
+  int depth = 0;
+  for (std::size_t i = 0; i < part_count; ++i) {
+    const In* in = static_cast<const In*>(parts[i].data) + first;
+    const int new_level = level_of(parts[i].rank_count);
+    if (depth > 0 && level[depth - 1] == new_level) {
+      add_chunk(in, partial[depth - 1], count);
+      ++level[depth - 1];
+    } else if (i + 1 < part_count &&
+               level_of(parts[i + 1].rank_count) == new_level) {
+      const In* next = static_cast<const In*>(parts[i + 1].data) + first;
+      add_pair(in, next, partial[depth], count);
+      level[depth++] = new_level + 1;
+      ++i;
+    } else {
+      copy_chunk(in, partial[depth], count);
+      level[depth++] = new_level;
+    }
+    for (; depth > 1 && level[depth - 2] == level[depth - 1]; --depth) {
+      add_chunk<Sum, Sum>(partial[depth - 1], partial[depth - 2], count);
+      ++level[depth - 2];
+    }
+  }
+  for (; depth > 1; --depth)
+    add_chunk<Sum, Sum>(partial[depth - 1], partial[depth - 2], count);
+}
+
+KZERO_FUNCTION bool is_nonfinite(float x) {
+  return (__builtin_bit_cast(std::uint32_t, x) & 0x7f800000u) == 0x7f800000u;
+}
+
+KZERO_FUNCTION bool is_nonfinite(double x) {
+  constexpr std::uint64_t exponent = 0x7ff0000000000000u;
+  return (__builtin_bit_cast(std::uint64_t, x) & exponent) == exponent;
+}
+
+template <class T>
+KZERO_FUNCTION void collect(const T* __restrict values, std::int64_t count,
+                            double* __restrict squares,
+                            TileStatistics& statistics) {
+  using Counter =
+      std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  Counter zeros = 0;
+  Counter nonfinite = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    zeros += values[i] == T(0) ? 1u : 0u;
+    nonfinite += is_nonfinite(values[i]) ? 1u : 0u;
+  }
+  statistics.zeros += static_cast<std::int64_t>(zeros);
+  statistics.nonfinite += static_cast<std::int64_t>(nonfinite);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      const double value = static_cast<double>(values[i + lane]);
+      squares[lane] += value * value;
+    }
+  }
+  for (int lane = 0; i < count; ++i, ++lane) {
+    const double value = static_cast<double>(values[i]);
+    squares[lane] += value * value;
+  }
+}
+
+template <class In, class Out>
+void sum(const SumTile& tile, TileStatistics& statistics) {
+  using Sum = SumType<In>;
+  alignas(64) Sum partial[maximum_levels][chunk_size];
+  alignas(64) double squares[lanes] = {};
+  const Sum scale = static_cast<Sum>(tile.scale);
+  Out* const out = static_cast<Out*>(tile.out);
+  for (std::int64_t begin = 0; begin < tile.count; begin += chunk_size) {
+    const std::int64_t left = tile.count - begin;
+    const std::int64_t count = left < chunk_size ? left : chunk_size;
+    sum_chunk<In>(tile.parts.data(), tile.parts.size(), tile.first + begin,
+                  count, partial);
+    Sum* __restrict values = partial[0];
+    Out* __restrict target = out + begin;
+    for (std::int64_t i = 0; i < count; ++i) {
+      values[i] *= scale;
+      target[i] = static_cast<Out>(values[i]);
+    }
+    collect(values, count, squares, statistics);
+  }
+  for (int width = lanes / 2; width > 0; width /= 2)
+    for (int lane = 0; lane < width; ++lane)
+      squares[lane] += squares[lane + width];
+  statistics.squares += squares[0];
+}
+
+// The step and the loop bounds are copied so that nothing the loop writes can
+// change them.
+template <class Step, class T, class Parameter>
+void update(const UpdateTile& tile) {
+  const Step step = *static_cast<const Step*>(tile.step);
+  const T factor = static_cast<T>(tile.gradient_factor);
+  const std::int64_t count = tile.count;
+  constexpr int arrays = Step::state_arrays;
+  const T* __restrict gradient = static_cast<const T*>(tile.gradient);
+  T* __restrict main = static_cast<T*>(tile.main);
+  Parameter* __restrict parameter = static_cast<Parameter*>(tile.parameter);
+  T* __restrict state0 = static_cast<T*>(tile.state[0]);
+  T* __restrict state1 = static_cast<T*>(tile.state[1]);
+  T* __restrict state2 = static_cast<T*>(tile.state[2]);
+  for (std::int64_t i = 0; i < count; ++i) {
+    T s[3] = {};
+    if constexpr (arrays > 0) s[0] = state0[i];
+    if constexpr (arrays > 1) s[1] = state1[i];
+    if constexpr (arrays > 2) s[2] = state2[i];
+    T p = main[i];
+    step(gradient[i] * factor, p, s);
+    main[i] = p;
+    if constexpr (arrays > 0) state0[i] = s[0];
+    if constexpr (arrays > 1) state1[i] = s[1];
+    if constexpr (arrays > 2) state2[i] = s[2];
+    if constexpr (is_16_bit<Parameter>) parameter[i] = Parameter(p);
+  }
+}
+
+template <class In>
+void widen(const void* source, float* out, std::int64_t count) {
+  copy_chunk(static_cast<const In*>(source), out, count);
+}
+
+template <template <class> class Step>
+constexpr std::array<UpdateFunction, 4> update_row = {
+    update<Step<float>, float, float16>, update<Step<float>, float, bfloat16>,
+    update<Step<float>, float, float>, update<Step<double>, double, double>};
+
+}  // namespace
+
+// NOLINTNEXTLINE(misc-definitions-in-headers)
+constinit const HostKernels KZERO_HOST_KERNELS = {
+    KZERO_INSTRUCTION_SET_NAME,
+    {{{sum<float16, float>, sum<float16, double>},
+      {sum<bfloat16, float>, sum<bfloat16, double>},
+      {sum<float, float>, sum<float, double>},
+      {sum<double, float>, sum<double, double>}}},
+    {update_row<AdamWStep>, update_row<AmsgradStep>, update_row<SgdStep>,
+     update_row<MomentumStep>},
+    {widen<float16>, widen<bfloat16>}};
+
+}  // namespace kzero::detail

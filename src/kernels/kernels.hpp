@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The host kernels: plain loops over a tile, one set of functions for each
+// instruction set, chosen at run time. They know no Kokkos, allocate nothing
+// and may be called from any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <kzero/contribution.hpp>
+#include <span>
+#include <string_view>
+
+namespace kzero::detail {
+
+/// Elements [first, first + count) of every part are added up by the ordered
+/// sum, multiplied by scale and written to out, which may be one of the parts.
+/// Sums are taken in float32, of float64 parts in float64.
+struct SumTile {
+  std::span<const Contribution> parts;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  double scale = 1.0;
+  void* out = nullptr;
+};
+
+/// Of the averaged gradient; a kernel adds to what is there. The squares are
+/// added in double in one fixed order, whatever the instruction set.
+struct TileStatistics {
+  double squares = 0.0;
+  std::int64_t zeros = 0;
+  std::int64_t nonfinite = 0;
+};
+
+inline constexpr std::size_t maximum_state_arrays = 3;
+
+/// count elements, all of one parameter. parameter is the 16-bit parameter to
+/// be written, null where the main parameter is the parameter.
+struct UpdateTile {
+  const void* step = nullptr;  // the rule's prepared step
+  double gradient_factor = 1.0;
+  const void* gradient = nullptr;
+  void* main = nullptr;
+  void* parameter = nullptr;
+  std::array<void*, maximum_state_arrays> state = {};
+  std::int64_t count = 0;
+};
+
+enum class UpdateKernel { adamw, amsgrad, sgd, momentum };
+inline constexpr std::size_t update_kernels = 4;
+
+using SumFunction = void (*)(const SumTile&, TileStatistics&);
+using UpdateFunction = void (*)(const UpdateTile&);
+using WidenFunction = void (*)(const void* source, float* out,
+                               std::int64_t count);
+
+struct HostKernels {
+  std::string_view name;
+  /// By the gradients' type, and whether out is float64 (1) or float32 (0).
+  std::array<std::array<SumFunction, 2>, 4> sum;
+  /// By rule and by the parameters' type.
+  std::array<std::array<UpdateFunction, 4>, update_kernels> update;
+  /// 16-bit parameters to float32, by type.
+  std::array<WidenFunction, 2> widen;
+};
+
+/// The set in use: the widest that this processor has, or what the environment
+/// variable KZERO_INSTRUCTION_SET names. Throws InvalidArgument for a name
+/// that is not one of instruction_sets().
+const HostKernels& host_kernels();
+
+/// Names of the sets that were built and that this processor has.
+std::span<const std::string_view> instruction_sets();
+
+/// Changes the set in use, for tests. Throws as host_kernels() does.
+void use_instruction_set(std::string_view name);
+
+/// Name of the set in use.
+std::string_view instruction_set_name();
+
+/// The ordered sum without scale, as communicators want it.
+void ordered_sum(std::span<const Contribution> parts, DType dtype,
+                 std::int64_t count, void* out);
+
+}  // namespace kzero::detail

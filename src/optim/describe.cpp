@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <kzero/version.hpp>
+
+#include "core/message.hpp"
+#include "optim/optimizer_core.hpp"
+#include "optim/setup_facts.hpp"
+
+namespace kzero::detail {
+
+std::string OptimizerCore::describe() const {
+  std::int64_t elements = 0;
+  for (const ParameterInfo& info : parameters.parameters())
+    elements += info.size;
+  const Memory used = memory();
+  std::string text = concat(
+      "kzero ", version(), ": ", parameters.size(), " parameters, ", elements,
+      " elements, in ", bucket_count(), " buckets of ",
+      bytes(plan.bucket_bytes()), " of gradients\n",
+      "communicator: ", communicator->describe(), "\n",
+      "partition: elements; schedule: at_step; "
+      "gather: at_step\n",
+      "gradient: ", to_string(options.reduction),
+      ", ordered sum; non-finite: ", to_string(options.nonfinite), "; clip: ");
+  text += options.clip_norm ? concat("norm ", *options.clip_norm) : "none";
+  text += concat("\nkernels: ", instruction_set_name(), " on ",
+                 ExecutionSpace::name(), "\n");
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    text += concat("group ", quoted(group_names[i]), ": ", to_string(rules[i]),
+                   "\n");
+  text +=
+      concat("bytes on this rank: parameters ", used.parameters, ", gradients ",
+             used.gradients, ", averaged ", used.averaged, ", main ", used.main,
+             ", moments ", used.moments, ", staging ", used.staging, "\n");
+  return text;
+}
+
+}  // namespace kzero::detail

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "optim/setup_facts.hpp"
+
+#include <kzero/version.hpp>
+#include <limits>
+#include <sstream>
+
+#include "core/message.hpp"
+
+namespace kzero::detail {
+namespace {
+
+// Enough digits to tell any two doubles apart.
+std::string exact(double value) {
+  std::ostringstream text;
+  text.precision(std::numeric_limits<double>::max_digits10);
+  text << value;
+  return text.str();
+}
+
+std::string describe(const ParameterInfo& info) {
+  std::string text = quoted(info.name);
+  text += concat(" ", to_string(info.dtype), "[");
+  for (std::size_t i = 0; i < info.extents.size(); ++i)
+    text += concat(i == 0 ? "" : ",", info.extents[i]);
+  text += concat("], gradient ", to_string(info.gradient_dtype), ", group ",
+                 quoted(info.group), ", chunk ", info.chunk);
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(const Rule& rule) {
+  std::string text = concat(rule.name(), "(");
+  for (std::string_view name : rule.hyperparameters())
+    text += concat(text.back() == '(' ? "" : ", ", name, " ",
+                   exact(rule.get(name)));
+  return text + ")";
+}
+
+std::string to_string(const Nonfinite& nonfinite) {
+  switch (nonfinite.action()) {
+    case Nonfinite::Action::report:
+      return "report";
+    case Nonfinite::Action::skip:
+      return "skip";
+    case Nonfinite::Action::throw_after:
+      return concat("throw_after(", nonfinite.limit(), ")");
+    case Nonfinite::Action::ignore:
+      return "ignore";
+  }
+  return "unknown";
+}
+
+std::string to_string(const Reduction& reduction) {
+  if (reduction == Reduction::mean) return "mean over ranks";
+  if (reduction == Reduction::sum) return "sum over ranks";
+  return concat("sum over ranks / ", exact(reduction.divisor(1)));
+}
+
+void for_each_setup_fact(const ParameterSet& parameters,
+                         const OptimizerOptions& options, const Fact& fact) {
+  fact("library version", version());
+  fact("number of parameters", concat(parameters.size()));
+  std::int64_t index = 0;
+  for (const ParameterInfo& info : parameters.parameters())
+    fact(concat("parameter ", index++), describe(info));
+  fact("rule", to_string(options.rule));
+  for (const auto& [name, rule] : options.groups)
+    fact(concat("rule of group ", quoted(name)), to_string(rule));
+  fact("schedule", concat(static_cast<int>(options.schedule)));
+  fact("gather", concat(static_cast<int>(options.gather)));
+  fact("clip_norm", options.clip_norm ? exact(*options.clip_norm) : "none");
+  fact("nonfinite", to_string(options.nonfinite));
+  fact("reduction", to_string(options.reduction));
+  fact("plan.partition", concat(static_cast<int>(options.plan.partition)));
+  fact("plan.bucket_bytes", concat(options.plan.bucket_bytes));
+  index = 0;
+  for (const ParameterId id : options.plan.order)
+    fact(concat("plan.order[", index++, "]"), concat(id.index));
+}
+
+}  // namespace kzero::detail

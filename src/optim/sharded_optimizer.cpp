@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The public face: checks of what one rank can check, then the core.
+#include <kzero/error.hpp>
+#include <kzero/sharded_optimizer.hpp>
+
+#include "core/message.hpp"
+#include "optim/optimizer_core.hpp"
+
+namespace kzero {
+namespace detail {
+
+void throw_view_rank(const ViewReference& reference, std::size_t rank) {
+  throw InvalidArgument(
+      concat("parameter ", quoted(reference.name), " has ",
+             reference.extents.size(), " extents, but a view of ", rank,
+             " was asked for: one * an extent, or a single * for all elements "
+             "in C order"));
+}
+
+void throw_view_extent(const ViewReference& reference, std::size_t dimension,
+                       std::size_t extent) {
+  const std::int64_t real = reference.extents.size() > dimension
+                                ? reference.extents[dimension]
+                                : reference.size;
+  throw InvalidArgument(concat("parameter ", quoted(reference.name), " has ",
+                               real, " elements along dimension ", dimension,
+                               ", but the view's type says ", extent));
+}
+
+namespace {
+
+void require_kokkos() {
+  if (!Kokkos::is_initialized())
+    throw InvalidArgument(
+        "Kokkos is not initialised (or finalised already): call "
+        "Kokkos::initialize or kzero::initialize before an optimizer is made");
+}
+
+ViewReference reference(const ParameterInfo& info, void* data, DType dtype,
+                        DType asked, std::string_view what) {
+  if (dtype != asked)
+    throw InvalidArgument(concat(what, " of parameter ", quoted(info.name),
+                                 " is ", to_string(dtype), ", but a view of ",
+                                 to_string(asked), " was asked for"));
+  return {data, info.extents, info.size, info.name};
+}
+
+}  // namespace
+}  // namespace detail
+
+using detail::OptimizerCore;
+
+ShardedOptimizer::ShardedOptimizer(std::shared_ptr<Communicator> communicator,
+                                   ParameterSet parameters,
+                                   OptimizerOptions options,
+                                   const ExecutionSpace& space) {
+  if (!communicator)
+    throw InvalidArgument(
+        "the communicator is null: make one with make_communicator");
+  detail::require_kokkos();
+  core_ = std::make_unique<OptimizerCore>(std::move(communicator),
+                                          std::move(parameters),
+                                          std::move(options), space);
+}
+
+ShardedOptimizer::ShardedOptimizer(std::shared_ptr<Communicator> communicator,
+                                   ParameterSet parameters,
+                                   OptimizerOptions options)
+    : ShardedOptimizer(std::move(communicator), std::move(parameters),
+                       std::move(options), [] {
+                         detail::require_kokkos();
+                         return ExecutionSpace();
+                       }()) {}
+
+ShardedOptimizer::~ShardedOptimizer() = default;
+ShardedOptimizer::ShardedOptimizer(ShardedOptimizer&&) noexcept = default;
+ShardedOptimizer& ShardedOptimizer::operator=(ShardedOptimizer&&) noexcept =
+    default;
+
+detail::ViewReference ShardedOptimizer::parameter_reference(
+    ParameterId id, DType dtype, const ExecutionSpace&) {
+  const ParameterInfo& info = parameters()[id];
+  const Placement& place = core_->plan.placement(id);
+  const Range bucket =
+      plan().buckets()[static_cast<std::size_t>(place.bucket)].range;
+  std::byte* data =
+      core_->storage->parameter_bucket(place.bucket) +
+      (place.in_buffer.begin - bucket.begin) * size_of(info.dtype);
+  return detail::reference(info, data, info.dtype, dtype, "the value");
+}
+
+detail::ViewReference ShardedOptimizer::gradient_reference(
+    ParameterId id, DType dtype, const ExecutionSpace&) {
+  const ParameterInfo& info = parameters()[id];
+  const Placement& place = core_->plan.placement(id);
+  const Range bucket =
+      plan().buckets()[static_cast<std::size_t>(place.bucket)].range;
+  std::byte* data =
+      core_->storage->gradient_bucket(place.bucket) +
+      (place.in_buffer.begin - bucket.begin) * size_of(info.gradient_dtype);
+  return detail::reference(info, data, info.gradient_dtype, dtype,
+                           "the gradient");
+}
+
+void ShardedOptimizer::write_parameters_with(
+    int root, void (*call)(void*, ParameterWriter&), void* function) {
+  ParameterWriter writer(*this);
+  core_->write_parameters(root, call, function, &writer);
+}
+
+void ShardedOptimizer::broadcast_parameters(int root) {
+  core_->write_parameters(root, nullptr, nullptr, nullptr);
+}
+
+void ShardedOptimizer::reload_main_from_parameters() {
+  core_->require_unmarked("reload_main_from_parameters");
+  core_->reload_main();
+}
+
+void ShardedOptimizer::zero_gradients(const ExecutionSpace& space) {
+  core_->zero_gradients(space);
+}
+
+void ShardedOptimizer::mark_ready(ParameterId id, const ExecutionSpace& space) {
+  core_->mark_ready(id, space);
+}
+
+StepReport ShardedOptimizer::step() { return core_->step(std::nullopt); }
+
+StepReport ShardedOptimizer::step_with_loss(double loss) {
+  return core_->step(loss);
+}
+
+Group ShardedOptimizer::group(const std::string& name) {
+  return {*core_, core_->group_index(name)};
+}
+
+std::int64_t ShardedOptimizer::update_count(ParameterId id) const {
+  static_cast<void>(parameters()[id]);
+  return core_->classes.count(id.index);
+}
+
+std::int64_t ShardedOptimizer::steps() const { return core_->steps; }
+
+std::span<const Segment> ShardedOptimizer::segments(ParameterId id) const {
+  return core_->segments_of(id);
+}
+
+const ParameterSet& ShardedOptimizer::parameters() const {
+  return core_->parameters;
+}
+const OptimizerOptions& ShardedOptimizer::options() const {
+  return core_->options;
+}
+const Plan& ShardedOptimizer::plan() const { return core_->plan; }
+const std::shared_ptr<Communicator>& ShardedOptimizer::communicator() const {
+  return core_->communicator;
+}
+
+std::string ShardedOptimizer::describe() const { return core_->describe(); }
+Memory ShardedOptimizer::memory() const { return core_->memory(); }
+
+const std::string& Group::name() const { return core_->group_names[index_]; }
+std::string_view Group::rule() const { return core_->rules[index_].name(); }
+
+double Group::get(std::string_view hyperparameter) const {
+  return core_->rules[index_].get(hyperparameter);
+}
+
+void Group::set(std::string_view hyperparameter, double value) {
+  core_->require_unmarked("Group::set");
+  core_->rules[index_].set(hyperparameter, value);
+  core_->hash_rules();
+}
+
+}  // namespace kzero
