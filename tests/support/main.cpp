@@ -18,11 +18,12 @@ namespace {
 
 /// Prints the failures of one rank, and nothing else.
 class FailurePrinter : public testing::EmptyTestEventListener {
- public:
+public:
   explicit FailurePrinter(int rank) : rank_(rank) {}
 
-  void OnTestPartResult(const testing::TestPartResult& result) override {
-    if (!result.failed()) return;
+  void OnTestPartResult(const testing::TestPartResult &result) override {
+    if (!result.failed())
+      return;
     std::ostringstream text;
     text << current_test() << " failed";
     if (result.file_name() != nullptr) {
@@ -32,16 +33,17 @@ class FailurePrinter : public testing::EmptyTestEventListener {
     print(text.str());
   }
 
- private:
+private:
   static std::string current_test() {
-    const testing::TestInfo* test =
+    const testing::TestInfo *test =
         testing::UnitTest::GetInstance()->current_test_info();
-    if (test == nullptr) return "set-up or tear-down";
+    if (test == nullptr)
+      return "set-up or tear-down";
     return std::string(test->test_suite_name()) + "." + test->name();
   }
 
   // One write for all lines, so that the ranks' lines do not mix.
-  void print(const std::string& text) const {
+  void print(const std::string &text) const {
     const std::string prefix = "[rank " + std::to_string(rank_) + "] ";
     std::istringstream lines(text);
     std::string all;
@@ -58,8 +60,9 @@ class FailurePrinter : public testing::EmptyTestEventListener {
 /// False, with a message, when the program was not started on as many ranks as
 /// the test asks for: what another MPI's launcher does.
 bool started_as_asked(int rank, int size) {
-  const char* asked = std::getenv("KZERO_TEST_RANKS");
-  if (asked == nullptr || std::atoi(asked) == size) return true;
+  const char *asked = std::getenv("KZERO_TEST_RANKS");
+  if (asked == nullptr || std::atoi(asked) == size)
+    return true;
   std::fprintf(stderr,
                "[rank %d] the test asks for %s ranks but runs on %d: it was "
                "started by the launcher of another MPI than it is linked with. "
@@ -70,7 +73,7 @@ bool started_as_asked(int rank, int size) {
 
 int run_all_tests(int rank) {
   if (rank != 0) {
-    testing::TestEventListeners& listeners =
+    testing::TestEventListeners &listeners =
         testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(std::make_unique<FailurePrinter>(rank).release());
@@ -84,9 +87,9 @@ int run_all_tests(int rank) {
   return worst;
 }
 
-}  // namespace
+} // namespace
 
-int main(int argc, char* argv[]) {
+int main(int argc, char *argv[]) {
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   int rank = -1;

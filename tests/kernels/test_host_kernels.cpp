@@ -1,0 +1,350 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Ordered sum, statistics and updates against computations written out here,
+// element by element, for every instruction set.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/arithmetic.hpp"
+#include "kernels/flush_denormals.hpp"
+#include "kernels/kernels.hpp"
+
+namespace kzero::detail {
+namespace {
+
+/// Runs the test body once for each instruction set of this machine.
+class EverySet : public testing::Test {
+protected:
+  ~EverySet() override { use_instruction_set(instruction_sets().back()); }
+
+  template <class F> void for_each_set(F &&body) {
+    for (std::string_view name : instruction_sets()) {
+      SCOPED_TRACE(name);
+      use_instruction_set(name);
+      body();
+    }
+  }
+};
+
+template <class T>
+std::vector<T> random_values(std::size_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal;
+  std::vector<T> values(count);
+  for (T &value : values)
+    value = static_cast<T>(normal(generator));
+  return values;
+}
+
+// The recursive definition: S(a, b) = S(a, a + k) + S(a + k, b), k the largest
+// power of two below b - a.
+template <class Sum, class In>
+Sum tree(const std::vector<std::vector<In>> &inputs, std::size_t a,
+         std::size_t b, std::size_t element) {
+  if (b - a == 1)
+    return static_cast<Sum>(inputs[a][element]);
+  const std::size_t k = std::bit_floor(b - a - 1);
+  const Sum left = tree<Sum>(inputs, a, a + k, element);
+  const Sum right = tree<Sum>(inputs, a + k, b, element);
+  return left + right;
+}
+
+template <class In, class Sum, class Out>
+void check_sum(std::size_t ranks, std::size_t count) {
+  constexpr std::size_t first = 3;
+  std::vector<std::vector<In>> inputs;
+  std::vector<Contribution> parts;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    inputs.push_back(random_values<In>(first + count, unsigned(rank) + 1));
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    parts.push_back({inputs[rank].data(), int(rank), 1});
+  std::vector<Out> out(count + 1, Out(-7));
+  const double scale = 1.0 / static_cast<double>(ranks);
+  TileStatistics statistics;
+
+  host_kernels().sum[std::size_t(dtype_of<In>)][sizeof(Out) == 8](
+      {parts, first, std::int64_t(count), scale, out.data()}, statistics);
+
+  double squares = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Sum expected =
+        tree<Sum>(inputs, 0, ranks, first + i) * static_cast<Sum>(scale);
+    ASSERT_EQ(out[i], static_cast<Out>(expected)) << ranks << " ranks, " << i;
+    squares += double(expected) * double(expected);
+  }
+  EXPECT_EQ(out[count], Out(-7)) << "wrote past the end";
+  EXPECT_NEAR(statistics.squares, squares, 1e-12 * (squares + 1.0));
+}
+
+TEST_F(EverySet, SumIsTheOrderedSumForAllTypes) {
+  for_each_set([] {
+    for (std::size_t ranks : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 13u, 64u, 100u})
+      for (std::size_t count : {0u, 1u, 15u, 16u, 255u, 256u, 257u, 2048u}) {
+        check_sum<float, float, float>(ranks, count);
+        check_sum<bfloat16, float, float>(ranks, count);
+        check_sum<float16, float, float>(ranks, count);
+        check_sum<double, double, double>(ranks, count);
+        check_sum<float, float, double>(ranks, count);
+        check_sum<bfloat16, float, double>(ranks, count);
+        check_sum<float16, float, double>(ranks, count);
+        check_sum<double, double, float>(ranks, count);
+      }
+  });
+}
+
+// Sums of aligned power-of-two blocks are subtrees: the bits are kept.
+TEST_F(EverySet, BlocksGiveTheSameBitsAsRanks) {
+  constexpr std::size_t ranks = 48, count = 100;
+  std::vector<std::vector<float>> inputs;
+  std::vector<Contribution> parts;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    inputs.push_back(random_values<float>(count, unsigned(rank)));
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    parts.push_back({inputs[rank].data(), int(rank), 1});
+  for_each_set([&] {
+    std::vector<float> all(count), low(count), high(count), blocks(count);
+    ordered_sum(parts, DType::float32, count, all.data());
+    ordered_sum(std::span(parts).first(32), DType::float32, count, low.data());
+    ordered_sum(std::span(parts).subspan(32), DType::float32, count,
+                high.data());
+    const Contribution two[] = {{low.data(), 0, 32}, {high.data(), 32, 16}};
+    ordered_sum(two, DType::float32, count, blocks.data());
+    EXPECT_EQ(all, blocks);
+  });
+}
+
+// Golden values of numerics.
+TEST_F(EverySet, SixteenBitValuesAreSummedInFloat32) {
+  for_each_set([] {
+    std::vector<bfloat16> values = {bfloat16(256.0f)};
+    values.resize(8, bfloat16(1.0f));
+    std::vector<Contribution> parts;
+    for (int rank = 0; rank < 8; ++rank)
+      parts.push_back({&values[std::size_t(rank)], rank, 1});
+    float mean = 0.0f;
+    TileStatistics statistics;
+    host_kernels().sum[std::size_t(DType::bfloat16)][0](
+        {parts, 0, 1, 1.0 / 8, &mean}, statistics);
+    EXPECT_EQ(mean, 32.875f);
+  });
+}
+
+TEST_F(EverySet, TreeKeepsWhatARunningSumLoses) {
+  for_each_set([] {
+    const float values[] = {1.0f, 0x1p-24f, 0x1p-24f, 0x1p-24f};
+    std::vector<Contribution> parts;
+    for (int rank = 0; rank < 4; ++rank)
+      parts.push_back({&values[rank], rank, 1});
+    float sum = 0.0f;
+    ordered_sum(parts, DType::float32, 1, &sum);
+    EXPECT_EQ(sum, 1.0f + 0x1p-23f);
+  });
+}
+
+TEST_F(EverySet, OutMayBeOneOfTheParts) {
+  for_each_set([] {
+    auto mine = random_values<float>(1000, 1);
+    const auto theirs = random_values<float>(1000, 2);
+    const auto before = mine;
+    const Contribution parts[] = {{theirs.data(), 0, 1}, {mine.data(), 1, 1}};
+    TileStatistics statistics;
+    host_kernels().sum[std::size_t(DType::float32)][0](
+        {parts, 0, 1000, 0.5, mine.data()}, statistics);
+    for (std::size_t i = 0; i < 1000; ++i)
+      ASSERT_EQ(mine[i], (theirs[i] + before[i]) * 0.5f);
+  });
+}
+
+template <class T> void check_counts() {
+  using Limits = std::numeric_limits<float>;
+  std::vector<T> values(600, T(1.0f));
+  values[0] = T(0.0f);
+  values[17] = T(-0.0f);
+  values[599] = T(0.0f);
+  values[3] = T(Limits::infinity());
+  values[300] = T(-Limits::infinity());
+  values[598] = T(Limits::quiet_NaN());
+  const Contribution part[] = {{values.data(), 0, 1}};
+  std::vector<double> out(600);
+  TileStatistics statistics;
+  host_kernels().sum[std::size_t(dtype_of<T>)][1](
+      {part, 0, 600, 1.0, out.data()}, statistics);
+  EXPECT_EQ(statistics.zeros, 3);
+  EXPECT_EQ(statistics.nonfinite, 3);
+}
+
+TEST_F(EverySet, ZerosAndNonfiniteAreCounted) {
+  for_each_set([] {
+    check_counts<float16>();
+    check_counts<bfloat16>();
+    check_counts<float>();
+    check_counts<double>();
+  });
+}
+
+TEST_F(EverySet, DenormalsAreNeitherZeroNorLostInTheSum) {
+  for_each_set([] {
+    const float values[] = {1e-40f, 1e-40f};
+    const Contribution parts[] = {{&values[0], 0, 1}, {&values[1], 1, 1}};
+    float sum = 0.0f;
+    TileStatistics statistics;
+    host_kernels().sum[std::size_t(DType::float32)][0]({parts, 0, 1, 1.0, &sum},
+                                                       statistics);
+    EXPECT_EQ(sum, 2e-40f);
+    EXPECT_EQ(statistics.zeros, 0);
+  });
+}
+
+TEST_F(EverySet, SumOfFloatsThatOverflowsIsNotFinite) {
+  for_each_set([] {
+    const float values[] = {3e38f, 3e38f};
+    const Contribution parts[] = {{&values[0], 0, 1}, {&values[1], 1, 1}};
+    float sum = 0.0f;
+    TileStatistics statistics;
+    host_kernels().sum[std::size_t(DType::float32)][0]({parts, 0, 1, 0.5, &sum},
+                                                       statistics);
+    EXPECT_EQ(statistics.nonfinite, 1);
+  });
+}
+
+// The squares are added in an order of their own: the same on all sets.
+TEST_F(EverySet, SquaresHaveTheSameBitsOnAllSets) {
+  const auto values = random_values<float>(2048, 5);
+  for (std::int64_t count : {1, 100, 255, 300, 2048}) {
+    std::vector<double> results;
+    for_each_set([&] {
+      const Contribution part[] = {{values.data(), 0, 1}};
+      std::vector<float> out(2048);
+      TileStatistics statistics;
+      host_kernels().sum[std::size_t(DType::float32)][0](
+          {part, 0, count, 1.0, out.data()}, statistics);
+      results.push_back(statistics.squares);
+    });
+    for (double result : results)
+      EXPECT_EQ(result, results.front());
+  }
+}
+
+// One element at a time, by the arithmetic's own function on this machine.
+template <template <class> class Step, class T, class Parameter>
+void check_update(UpdateKernel kernel, const Step<T> &step,
+                  std::int64_t count) {
+  const auto n = std::size_t(count);
+  const auto gradient = random_values<T>(n, 1);
+  std::vector<T> main = random_values<T>(n, 2);
+  std::vector<T> state[3];
+  for (auto &array : state) {
+    array = random_values<T>(n, 3);
+    for (T &value : array)
+      value = std::abs(value);
+  }
+  auto expected_main = main;
+  std::vector<T> expected_state[3] = {state[0], state[1], state[2]};
+  std::vector<Parameter> parameter(n + 1), expected(n + 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    T s[3] = {state[0][i], state[1][i], state[2][i]};
+    step(gradient[i] * static_cast<T>(0.5), expected_main[i], s);
+    for (int k = 0; k < Step<T>::state_arrays; ++k)
+      expected_state[k][i] = s[k];
+    expected[i] = static_cast<Parameter>(expected_main[i]);
+  }
+
+  UpdateTile tile;
+  tile.step = &step;
+  tile.gradient_factor = 0.5;
+  tile.gradient = gradient.data();
+  tile.main = main.data();
+  tile.parameter = sizeof(Parameter) == 2 ? parameter.data() : nullptr;
+  for (std::size_t k = 0; k < 3; ++k)
+    tile.state[k] = state[k].data();
+  tile.count = count;
+  {
+    const FlushDenormals flush;
+    host_kernels()
+        .update[std::size_t(kernel)][std::size_t(dtype_of<Parameter>)](tile);
+  }
+
+  EXPECT_EQ(main, expected_main);
+  for (int k = 0; k < 3; ++k)
+    EXPECT_EQ(state[k], expected_state[k]);
+  if (sizeof(Parameter) == 2) {
+    EXPECT_EQ(std::memcmp(parameter.data(), expected.data(), 2 * (n + 1)), 0);
+  }
+}
+
+template <class T, class Parameter> void check_updates() {
+  const AdamWStep<T> adamw = {T(0.999), T(0.1),  T(0.99), T(0.01),
+                              T(0.05),  T(1.25), T(1e-8)};
+  const AmsgradStep<T> amsgrad = {adamw};
+  const SgdStep<T> sgd = {T(0.1), T(0.01)};
+  const MomentumStep<T> momentum = {T(0.1), T(0.01), T(0.9),
+                                    T(1),   T(1),    T(0.9)};
+  for (std::int64_t count : {0, 1, 7, 16, 33, 64, 1023, 2048}) {
+    check_update<AdamWStep, T, Parameter>(UpdateKernel::adamw, adamw, count);
+    check_update<AmsgradStep, T, Parameter>(UpdateKernel::amsgrad, amsgrad,
+                                            count);
+    check_update<SgdStep, T, Parameter>(UpdateKernel::sgd, sgd, count);
+    check_update<MomentumStep, T, Parameter>(UpdateKernel::momentum, momentum,
+                                             count);
+  }
+}
+
+TEST_F(EverySet, UpdatesEqualTheArithmeticOfOneElement) {
+  for_each_set([] {
+    check_updates<float, float>();
+    check_updates<float, bfloat16>();
+    check_updates<float, float16>();
+    check_updates<double, double>();
+  });
+}
+
+TEST_F(EverySet, WideningIsExact) {
+  for_each_set([] {
+    std::vector<bfloat16> b(65536);
+    std::vector<float16> h(65536);
+    for (std::size_t i = 0; i < 65536; ++i) {
+      b[i].bits = static_cast<std::uint16_t>(i);
+      h[i].bits = static_cast<std::uint16_t>(i);
+    }
+    std::vector<float> wide(65536);
+    host_kernels().widen[std::size_t(DType::bfloat16)](b.data(), wide.data(),
+                                                       65536);
+    for (std::size_t i = 0; i < 65536; ++i)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(wide[i]), i << 16);
+    host_kernels().widen[std::size_t(DType::float16)](h.data(), wide.data(),
+                                                      65536);
+    for (std::size_t i = 0; i < 65536; ++i)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(wide[i]),
+                std::bit_cast<std::uint32_t>(static_cast<float>(h[i])));
+  });
+}
+
+TEST(FlushDenormals, HoldsInsideTheScopeOnly) {
+  volatile float tiny = 1e-40f;
+  const float before = tiny * 1.0f;
+  float inside = 1.0f;
+  {
+    const FlushDenormals flush;
+    inside = tiny * 1.0f;
+  }
+  EXPECT_EQ(before, 1e-40f);
+#if defined(__x86_64__) || defined(__aarch64__)
+  EXPECT_EQ(inside, 0.0f);
+#endif
+  EXPECT_EQ(tiny * 1.0f, 1e-40f);
+}
+
+TEST(InstructionSets, UnknownNameIsRefused) {
+  EXPECT_THROW(use_instruction_set("mmx"), InvalidArgument);
+  EXPECT_EQ(instruction_sets().front(), "generic");
+}
+
+} // namespace
+} // namespace kzero::detail

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// step() allocates nothing after the first call, and communicates by the
+// bucket, not by the parameter.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "support/counting_communicator.hpp"
+#include "support/optimizer_support.hpp"
+
+namespace {
+std::atomic<bool> counting = false;
+std::atomic<std::int64_t> allocations = 0;
+std::atomic<std::int64_t> launches = 0;
+
+void *counted(std::size_t bytes, std::size_t alignment) {
+  if (counting)
+    ++allocations;
+  void *memory = alignment > alignof(std::max_align_t)
+                     ? std::aligned_alloc(alignment, (bytes + alignment - 1) /
+                                                         alignment * alignment)
+                     : std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr)
+    throw std::bad_alloc();
+  return memory;
+}
+} // namespace
+
+void *operator new(std::size_t bytes) { return counted(bytes, 0); }
+void *operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void *memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void *memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace kzero::test {
+namespace {
+
+// What Kokkos itself allocates in one launch (its OpenMP backend does).
+std::int64_t allocations_of_a_launch() {
+  const ExecutionSpace space;
+  using Policy =
+      Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>,
+                          Kokkos::Schedule<Kokkos::Static>>;
+  const auto launch = [&] {
+    Kokkos::parallel_for("x", Policy(space, 0, 8), [](std::int64_t) {});
+  };
+  launch();
+  allocations = 0;
+  counting = true;
+  launch();
+  counting = false;
+  return allocations;
+}
+
+class Allocation : public testing::TestWithParam<bool> {};
+
+TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
+  Kokkos::Tools::Experimental::set_begin_parallel_for_callback(
+      [](const char *, std::uint32_t, std::uint64_t *) { ++launches; });
+  const std::int64_t a_launch = allocations_of_a_launch();
+  ParameterSet model;
+  for (int i = 0; i < 20; ++i)
+    model.add("p" + std::to_string(i), {1000 + i},
+              typed(i % 2 == 0 ? DType::float32 : DType::bfloat16));
+  OptimizerOptions options;
+  options.plan.bucket_bytes = 5000;
+  if (GetParam())
+    options.clip_norm = 1.0;
+  ShardedOptimizer optimizer(world(), model, options);
+  optimizer.step();
+  optimizer.step();
+
+  allocations = 0;
+  launches = 0;
+  counting = true;
+  for (int step = 0; step < 3; ++step) {
+    optimizer.zero_gradients();
+    for (std::int64_t p = 0; p < model.size(); ++p)
+      optimizer.mark_ready({p});
+    optimizer.step();
+  }
+  counting = false;
+  EXPECT_GT(launches, 0);
+  EXPECT_EQ(allocations - a_launch * launches, 0);
+  Kokkos::Tools::Experimental::set_begin_parallel_for_callback(nullptr);
+}
+
+INSTANTIATE_TEST_SUITE_P(Clip, Allocation, testing::Bool());
+
+TEST(Collectives, DependOnBucketsOnly) {
+  for (int parameters : {1, 10, 1000}) {
+    ParameterSet model;
+    for (int i = 0; i < parameters; ++i)
+      model.add("p" + std::to_string(i), {64000 / parameters});
+    OptimizerOptions options;
+    const auto communicator = std::make_shared<CountingCommunicator>(world());
+    ShardedOptimizer optimizer(communicator, model, options);
+    EXPECT_LE(communicator->collectives, 2) << "at construction";
+    ASSERT_EQ(optimizer.plan().buckets().size(), 1u);
+    communicator->collectives = 0;
+    optimizer.step();
+    EXPECT_EQ(communicator->collectives, 3) << "reduce, totals, gather";
+  }
+}
+
+} // namespace
+} // namespace kzero::test

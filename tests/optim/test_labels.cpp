@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// What Kokkos Tools sees: every kernel, region and allocation of the library is
+// named, and work goes on the instance that the caller gave.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "support/optimizer_support.hpp"
+
+namespace kzero::test {
+namespace {
+
+struct Seen {
+  std::set<std::string> kernels, regions;
+  std::map<std::string, std::uint64_t> live; // bytes by label
+};
+Seen *seen = nullptr;
+
+class Labels : public testing::Test {
+protected:
+  Labels() {
+    namespace tools = Kokkos::Tools::Experimental;
+    seen = &seen_;
+    tools::set_begin_parallel_for_callback(
+        [](const char *name, std::uint32_t, std::uint64_t *) {
+          seen->kernels.insert(name);
+        });
+    tools::set_push_region_callback(
+        [](const char *name) { seen->regions.insert(name); });
+    tools::set_allocate_data_callback(
+        [](Kokkos::Profiling::SpaceHandle, const char *name, const void *,
+           std::uint64_t bytes) { seen->live[name] += bytes; });
+    tools::set_deallocate_data_callback(
+        [](Kokkos::Profiling::SpaceHandle, const char *name, const void *,
+           std::uint64_t bytes) { seen->live[name] -= bytes; });
+  }
+
+  ~Labels() override {
+    namespace tools = Kokkos::Tools::Experimental;
+    tools::set_begin_parallel_for_callback(nullptr);
+    tools::set_push_region_callback(nullptr);
+    tools::set_allocate_data_callback(nullptr);
+    tools::set_deallocate_data_callback(nullptr);
+    seen = nullptr;
+  }
+
+  static void expect_ours(const std::string &name) {
+    EXPECT_EQ(name.rfind("kzero::", 0), 0u) << name;
+    EXPECT_LE(name.size(), 20u) << name;
+  }
+
+  Seen seen_;
+};
+
+TEST_F(Labels, EverythingIsNamed) {
+  ParameterSet model;
+  model.add("a", {5000}, typed(DType::bfloat16));
+  model.add("b", {300});
+  OptimizerOptions options;
+  options.clip_norm = 1.0;
+  {
+    ShardedOptimizer optimizer(world(), model, options);
+    optimizer.broadcast_parameters();
+    optimizer.zero_gradients();
+    optimizer.step();
+    for (const char *label : {"kzero::parameters", "kzero::gradients",
+                              "kzero::main", "kzero::moments"})
+      EXPECT_GT(seen_.live[label], 0u) << label;
+  }
+  for (const std::string &name : seen_.kernels)
+    expect_ours(name);
+  for (const std::string &name : seen_.regions)
+    expect_ours(name);
+  for (const auto &[name, bytes] : seen_.live) {
+    expect_ours(name);
+    EXPECT_EQ(bytes, 0u) << name << " is still allocated";
+  }
+  EXPECT_TRUE(seen_.kernels.contains("kzero::update"));
+  EXPECT_TRUE(seen_.kernels.contains("kzero::sum"));
+  EXPECT_TRUE(seen_.regions.contains("kzero::step"));
+}
+
+// What is reported is what was allocated, and the state is a P-th on each of P
+// ranks.
+TEST_F(Labels, AllocatorsFiguresAreTheReportedOnes) {
+  constexpr std::int64_t elements = 64 * 12 * 50;
+  ParameterSet model;
+  model.add("a", {elements}, typed(DType::bfloat16));
+  ShardedOptimizer optimizer(world(), model);
+  const Memory memory = optimizer.memory();
+  const auto ranks = std::uint64_t(optimizer.communicator()->size());
+  const auto live = [&](const char *label) { return seen_.live[label]; };
+  EXPECT_EQ(live("kzero::parameters"), std::uint64_t(memory.parameters));
+  EXPECT_EQ(live("kzero::gradients"), std::uint64_t(memory.gradients));
+  EXPECT_EQ(live("kzero::main"), std::uint64_t(memory.main));
+  EXPECT_EQ(live("kzero::moments"), std::uint64_t(memory.moments));
+  EXPECT_EQ(live("kzero::main") + live("kzero::moments"),
+            std::uint64_t(12 * elements) / ranks);
+}
+
+} // namespace
+} // namespace kzero::test

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// A communicator around another that counts the collectives.
+#pragma once
+
+#include <kzero/communicator.hpp>
+#include <memory>
+#include <string>
+
+namespace kzero::test {
+
+class CountingCommunicator : public Communicator {
+public:
+  explicit CountingCommunicator(std::shared_ptr<Communicator> inner)
+      : inner_(std::move(inner)) {}
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  std::chrono::milliseconds timeout() const override {
+    return inner_->timeout();
+  }
+  std::string describe() const override { return inner_->describe(); }
+  std::shared_ptr<void> allocate(std::int64_t bytes) override {
+    return inner_->allocate(bytes);
+  }
+  std::int64_t staging_bytes() const override {
+    return inner_->staging_bytes();
+  }
+  ReductionTicket start_reduce(const ReduceArguments &arguments) override {
+    ++collectives;
+    return inner_->start_reduce(arguments);
+  }
+  Ticket start_all_gather(const GatherArguments &arguments) override {
+    ++collectives;
+    return inner_->start_all_gather(arguments);
+  }
+  void all_gather(const void *send, std::int64_t bytes, void *receive,
+                  Subject subject) override {
+    ++collectives;
+    inner_->all_gather(send, bytes, receive, subject);
+  }
+  void broadcast(void *data, std::int64_t bytes, int root,
+                 Subject subject) override {
+    ++collectives;
+    inner_->broadcast(data, bytes, root, subject);
+  }
+  void gather(const void *send, void *receive, const ShardTable &shards,
+              std::int64_t element_bytes, int root, Subject subject) override {
+    ++collectives;
+    inner_->gather(send, receive, shards, element_bytes, root, subject);
+  }
+  void scatter(const void *send, void *receive, const ShardTable &shards,
+               std::int64_t element_bytes, int root, Subject subject) override {
+    ++collectives;
+    inner_->scatter(send, receive, shards, element_bytes, root, subject);
+  }
+  void barrier(Subject subject) override {
+    ++collectives;
+    inner_->barrier(subject);
+  }
+
+  int collectives = 0;
+
+private:
+  std::shared_ptr<Communicator> inner_;
+};
+
+} // namespace kzero::test
