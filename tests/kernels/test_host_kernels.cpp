@@ -191,13 +191,13 @@ TEST_F(EverySet, ZerosAndNonfiniteAreCounted) {
 
 TEST_F(EverySet, DenormalsAreNeitherZeroNorLostInTheSum) {
   for_each_set([] {
-    const float values[] = {1e-40f, 1e-40f};
+    const float values[] = {0x1p-140f, 0x1p-140f};
     const Contribution parts[] = {{&values[0], 0, 1}, {&values[1], 1, 1}};
     float sum = 0.0f;
     TileStatistics statistics;
     host_kernels().sum[std::size_t(DType::float32)][0]({parts, 0, 1, 1.0, &sum},
                                                        statistics);
-    EXPECT_EQ(sum, 2e-40f);
+    EXPECT_EQ(sum, 0x1p-139f);
     EXPECT_EQ(statistics.zeros, 0);
   });
 }
@@ -327,18 +327,18 @@ TEST_F(EverySet, WideningIsExact) {
 }
 
 TEST(FlushDenormals, HoldsInsideTheScopeOnly) {
-  volatile float tiny = 1e-40f;
-  const float before = tiny * 1.0f;
-  float inside = 1.0f;
+  // Volatile, so that the products are computed where they stand.
+  volatile float tiny = 0x1p-140f, half = 0.5f;
+  volatile float inside = 1.0f, after = 1.0f;
   {
     const FlushDenormals flush;
-    inside = tiny * 1.0f;
+    inside = tiny * half;
   }
-  EXPECT_EQ(before, 1e-40f);
+  after = tiny * half;
 #if defined(__x86_64__) || defined(__aarch64__)
   EXPECT_EQ(inside, 0.0f);
 #endif
-  EXPECT_EQ(tiny * 1.0f, 1e-40f);
+  EXPECT_EQ(after, 0x1p-141f);
 }
 
 TEST(InstructionSets, UnknownNameIsRefused) {
