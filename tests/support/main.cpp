@@ -18,14 +18,20 @@ namespace {
 
 /// Prints the failures of one rank, and nothing else.
 class FailurePrinter : public testing::EmptyTestEventListener {
-public:
+ public:
   explicit FailurePrinter(int rank) : rank_(rank) {}
 
-  void OnTestPartResult(const testing::TestPartResult &result) override {
-    if (!result.failed())
-      return;
+  void OnTestStart(const testing::TestInfo& test) override {
+    test_ = std::string(test.test_suite_name()) + "." + test.name();
+  }
+
+  void OnTestEnd(const testing::TestInfo&) override { test_ = between_tests; }
+
+  // GoogleTest holds its lock here: it must not be asked for anything.
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.failed()) return;
     std::ostringstream text;
-    text << current_test() << " failed";
+    text << test_ << " failed";
     if (result.file_name() != nullptr) {
       text << " at " << result.file_name() << ":" << result.line_number();
     }
@@ -33,17 +39,11 @@ public:
     print(text.str());
   }
 
-private:
-  static std::string current_test() {
-    const testing::TestInfo *test =
-        testing::UnitTest::GetInstance()->current_test_info();
-    if (test == nullptr)
-      return "set-up or tear-down";
-    return std::string(test->test_suite_name()) + "." + test->name();
-  }
+ private:
+  static constexpr const char* between_tests = "set-up or tear-down";
 
   // One write for all lines, so that the ranks' lines do not mix.
-  void print(const std::string &text) const {
+  void print(const std::string& text) const {
     const std::string prefix = "[rank " + std::to_string(rank_) + "] ";
     std::istringstream lines(text);
     std::string all;
@@ -55,14 +55,14 @@ private:
   }
 
   int rank_;
+  std::string test_ = between_tests;
 };
 
 /// False, with a message, when the program was not started on as many ranks as
 /// the test asks for: what another MPI's launcher does.
 bool started_as_asked(int rank, int size) {
-  const char *asked = std::getenv("KZERO_TEST_RANKS");
-  if (asked == nullptr || std::atoi(asked) == size)
-    return true;
+  const char* asked = std::getenv("KZERO_TEST_RANKS");
+  if (asked == nullptr || std::atoi(asked) == size) return true;
   std::fprintf(stderr,
                "[rank %d] the test asks for %s ranks but runs on %d: it was "
                "started by the launcher of another MPI than it is linked with. "
@@ -73,7 +73,7 @@ bool started_as_asked(int rank, int size) {
 
 int run_all_tests(int rank) {
   if (rank != 0) {
-    testing::TestEventListeners &listeners =
+    testing::TestEventListeners& listeners =
         testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(std::make_unique<FailurePrinter>(rank).release());
@@ -87,9 +87,9 @@ int run_all_tests(int rank) {
   return worst;
 }
 
-} // namespace
+}  // namespace
 
-int main(int argc, char *argv[]) {
+int main(int argc, char* argv[]) {
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   int rank = -1;
