@@ -13,21 +13,22 @@
 namespace kzero::detail {
 namespace {
 
-constexpr const char *parameter_label = "kzero::parameters";
-constexpr const char *gradient_label = "kzero::gradients";
+constexpr const char* parameter_label = "kzero::parameters";
+constexpr const char* gradient_label = "kzero::gradients";
 
 // Kokkos aborts when a view is freed after Kokkos::finalize(). Such views are
 // kept for good instead.
-template <class Array> void keep_forever(Array array) {
-  static auto *const kept = new std::vector<Array>;
+template <class Array>
+void keep_forever(Array array) {
+  static auto* const kept = new std::vector<Array>;
   kept->push_back(std::move(array));
 }
 
-} // namespace
+}  // namespace
 
-void zero_bytes(void *data, std::int64_t bytes, const ExecutionSpace &space) {
+void zero_bytes(void* data, std::int64_t bytes, const ExecutionSpace& space) {
   constexpr std::int64_t block = std::int64_t{64} << 10;
-  auto *const begin = static_cast<std::byte *>(data);
+  auto* const begin = static_cast<std::byte*>(data);
   for_each_index(
       "kzero::zero", space, 0, (bytes + block - 1) / block,
       [=](std::int64_t i) {
@@ -37,22 +38,22 @@ void zero_bytes(void *data, std::int64_t bytes, const ExecutionSpace &space) {
       });
 }
 
-Storage::Storage(const Plan &plan, Communicator &communicator,
+Storage::Storage(const Plan& plan, Communicator& communicator,
                  std::span<const std::size_t> state_arrays,
-                 const ExecutionSpace &space)
+                 const ExecutionSpace& space)
     : plan_(plan), communicator_(communicator) {
   const int rank = communicator.rank();
   buffers_.resize(plan.buffers().size());
   const auto bucket_count = static_cast<std::int64_t>(plan.buckets().size());
   for (std::int64_t i = 0; i < bucket_count; ++i) {
-    const Bucket &bucket = plan.buckets()[static_cast<std::size_t>(i)];
-    auto &buffer = buffers_[static_cast<std::size_t>(bucket.buffer)];
+    const Bucket& bucket = plan.buckets()[static_cast<std::size_t>(i)];
+    auto& buffer = buffers_[static_cast<std::size_t>(bucket.buffer)];
     shard_offsets_.push_back(buffer.shard_elements);
     buffer.shard_elements += plan.shards(i).size(rank);
   }
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    const Buffer &layout = plan.buffers()[i];
-    BufferStorage &buffer = buffers_[i];
+    const Buffer& layout = plan.buffers()[i];
+    BufferStorage& buffer = buffers_[i];
     buffer.bytes_parameter = size_of(layout.dtype);
     buffer.bytes_gradient = size_of(layout.gradient_dtype);
     buffer.bytes_main = size_of(main_dtype(layout.dtype));
@@ -82,12 +83,11 @@ Storage::Storage(const Plan &plan, Communicator &communicator,
 Storage::~Storage() {
   const bool kokkos_is_gone = !Kokkos::is_initialized();
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    BufferStorage &buffer = buffers_[i];
+    BufferStorage& buffer = buffers_[i];
     if (kokkos_is_gone) {
       keep_forever(std::move(buffer.averaged));
       keep_forever(std::move(buffer.main));
-      for (Array &array : buffer.state)
-        keep_forever(std::move(array));
+      for (Array& array : buffer.state) keep_forever(std::move(array));
       continue;
     }
     const std::int64_t size = plan_.buffers()[i].size;
@@ -100,17 +100,16 @@ Storage::~Storage() {
   }
 }
 
-std::shared_ptr<void>
-Storage::allocate_flat(const char *label, std::int64_t bytes,
-                       const ExecutionSpace &space) const {
+std::shared_ptr<void> Storage::allocate_flat(
+    const char* label, std::int64_t bytes, const ExecutionSpace& space) const {
   std::shared_ptr<void> memory = communicator_.allocate(bytes);
   announce_allocation(label, memory.get(), bytes);
   zero_bytes(memory.get(), bytes, space);
   return memory;
 }
 
-Storage::Array Storage::allocate_shard(const char *label, std::int64_t bytes,
-                                       const ExecutionSpace &space) const {
+Storage::Array Storage::allocate_shard(const char* label, std::int64_t bytes,
+                                       const ExecutionSpace& space) const {
   Array array(
       Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)),
       static_cast<std::size_t>((bytes + 7) / 8));
@@ -118,7 +117,7 @@ Storage::Array Storage::allocate_shard(const char *label, std::int64_t bytes,
   return array;
 }
 
-const Storage::BufferStorage &Storage::buffer_of(std::int64_t bucket) const {
+const Storage::BufferStorage& Storage::buffer_of(std::int64_t bucket) const {
   const auto i = static_cast<std::size_t>(bucket);
   return buffers_[static_cast<std::size_t>(plan_.buckets()[i].buffer)];
 }
@@ -129,46 +128,46 @@ Range Storage::shard_in_buffer(std::int64_t bucket) const {
                plan_.buckets()[static_cast<std::size_t>(bucket)].range.begin);
 }
 
-std::byte *Storage::parameter_bucket(std::int64_t bucket) const {
-  const BufferStorage &buffer = buffer_of(bucket);
+std::byte* Storage::parameter_bucket(std::int64_t bucket) const {
+  const BufferStorage& buffer = buffer_of(bucket);
   const Range range = plan_.buckets()[static_cast<std::size_t>(bucket)].range;
-  return static_cast<std::byte *>(buffer.parameters.get()) +
+  return static_cast<std::byte*>(buffer.parameters.get()) +
          range.begin * buffer.bytes_parameter;
 }
 
-std::byte *Storage::gradient_bucket(std::int64_t bucket) const {
-  const BufferStorage &buffer = buffer_of(bucket);
+std::byte* Storage::gradient_bucket(std::int64_t bucket) const {
+  const BufferStorage& buffer = buffer_of(bucket);
   const Range range = plan_.buckets()[static_cast<std::size_t>(bucket)].range;
-  return static_cast<std::byte *>(buffer.gradients.get()) +
+  return static_cast<std::byte*>(buffer.gradients.get()) +
          range.begin * buffer.bytes_gradient;
 }
 
-std::byte *Storage::parameter_shard(std::int64_t bucket) const {
-  const BufferStorage &buffer = buffer_of(bucket);
-  return static_cast<std::byte *>(buffer.parameters.get()) +
+std::byte* Storage::parameter_shard(std::int64_t bucket) const {
+  const BufferStorage& buffer = buffer_of(bucket);
+  return static_cast<std::byte*>(buffer.parameters.get()) +
          shard_in_buffer(bucket).begin * buffer.bytes_parameter;
 }
 
-std::byte *Storage::averaged_shard(std::int64_t bucket) const {
-  const BufferStorage &buffer = buffer_of(bucket);
+std::byte* Storage::averaged_shard(std::int64_t bucket) const {
+  const BufferStorage& buffer = buffer_of(bucket);
   if (buffer.bytes_gradient == buffer.bytes_main)
-    return static_cast<std::byte *>(buffer.gradients.get()) +
+    return static_cast<std::byte*>(buffer.gradients.get()) +
            shard_in_buffer(bucket).begin * buffer.bytes_gradient;
-  return reinterpret_cast<std::byte *>(buffer.averaged.data()) +
+  return reinterpret_cast<std::byte*>(buffer.averaged.data()) +
          shard_offsets_[static_cast<std::size_t>(bucket)] * buffer.bytes_main;
 }
 
-std::byte *Storage::main_shard(std::int64_t bucket) const {
-  const BufferStorage &buffer = buffer_of(bucket);
+std::byte* Storage::main_shard(std::int64_t bucket) const {
+  const BufferStorage& buffer = buffer_of(bucket);
   if (buffer.bytes_parameter == buffer.bytes_main)
     return parameter_shard(bucket);
-  return reinterpret_cast<std::byte *>(buffer.main.data()) +
+  return reinterpret_cast<std::byte*>(buffer.main.data()) +
          shard_offsets_[static_cast<std::size_t>(bucket)] * buffer.bytes_main;
 }
 
-std::byte *Storage::state_shard(std::int64_t bucket, std::size_t array) const {
-  const BufferStorage &buffer = buffer_of(bucket);
-  return reinterpret_cast<std::byte *>(buffer.state[array].data()) +
+std::byte* Storage::state_shard(std::int64_t bucket, std::size_t array) const {
+  const BufferStorage& buffer = buffer_of(bucket);
+  return reinterpret_cast<std::byte*>(buffer.state[array].data()) +
          shard_offsets_[static_cast<std::size_t>(bucket)] * buffer.bytes_main;
 }
 
@@ -176,10 +175,10 @@ std::size_t Storage::state_arrays(std::int64_t bucket) const {
   return buffer_of(bucket).state.size();
 }
 
-void Storage::zero_gradients(const ExecutionSpace &space) const {
+void Storage::zero_gradients(const ExecutionSpace& space) const {
   for (std::size_t i = 0; i < buffers_.size(); ++i)
     zero_bytes(buffers_[i].gradients.get(),
                plan_.buffers()[i].size * buffers_[i].bytes_gradient, space);
 }
 
-} // namespace kzero::detail
+}  // namespace kzero::detail

@@ -21,10 +21,11 @@ namespace {
 
 /// Runs the test body once for each instruction set of this machine.
 class EverySet : public testing::Test {
-protected:
+ protected:
   ~EverySet() override { use_instruction_set(instruction_sets().back()); }
 
-  template <class F> void for_each_set(F &&body) {
+  template <class F>
+  void for_each_set(F&& body) {
     for (std::string_view name : instruction_sets()) {
       SCOPED_TRACE(name);
       use_instruction_set(name);
@@ -38,18 +39,16 @@ std::vector<T> random_values(std::size_t count, unsigned seed) {
   std::mt19937 generator(seed);
   std::normal_distribution<float> normal;
   std::vector<T> values(count);
-  for (T &value : values)
-    value = static_cast<T>(normal(generator));
+  for (T& value : values) value = static_cast<T>(normal(generator));
   return values;
 }
 
 // The recursive definition: S(a, b) = S(a, a + k) + S(a + k, b), k the largest
 // power of two below b - a.
 template <class Sum, class In>
-Sum tree(const std::vector<std::vector<In>> &inputs, std::size_t a,
+Sum tree(const std::vector<std::vector<In>>& inputs, std::size_t a,
          std::size_t b, std::size_t element) {
-  if (b - a == 1)
-    return static_cast<Sum>(inputs[a][element]);
+  if (b - a == 1) return static_cast<Sum>(inputs[a][element]);
   const std::size_t k = std::bit_floor(b - a - 1);
   const Sum left = tree<Sum>(inputs, a, a + k, element);
   const Sum right = tree<Sum>(inputs, a + k, b, element);
@@ -162,7 +161,8 @@ TEST_F(EverySet, OutMayBeOneOfTheParts) {
   });
 }
 
-template <class T> void check_counts() {
+template <class T>
+void check_counts() {
   using Limits = std::numeric_limits<float>;
   std::vector<T> values(600, T(1.0f));
   values[0] = T(0.0f);
@@ -227,23 +227,21 @@ TEST_F(EverySet, SquaresHaveTheSameBitsOnAllSets) {
           {part, 0, count, 1.0, out.data()}, statistics);
       results.push_back(statistics.squares);
     });
-    for (double result : results)
-      EXPECT_EQ(result, results.front());
+    for (double result : results) EXPECT_EQ(result, results.front());
   }
 }
 
 // One element at a time, by the arithmetic's own function on this machine.
 template <template <class> class Step, class T, class Parameter>
-void check_update(UpdateKernel kernel, const Step<T> &step,
+void check_update(UpdateKernel kernel, const Step<T>& step,
                   std::int64_t count) {
   const auto n = std::size_t(count);
   const auto gradient = random_values<T>(n, 1);
   std::vector<T> main = random_values<T>(n, 2);
   std::vector<T> state[3];
-  for (auto &array : state) {
+  for (auto& array : state) {
     array = random_values<T>(n, 3);
-    for (T &value : array)
-      value = std::abs(value);
+    for (T& value : array) value = std::abs(value);
   }
   auto expected_main = main;
   std::vector<T> expected_state[3] = {state[0], state[1], state[2]};
@@ -251,8 +249,7 @@ void check_update(UpdateKernel kernel, const Step<T> &step,
   for (std::size_t i = 0; i < n; ++i) {
     T s[3] = {state[0][i], state[1][i], state[2][i]};
     step(gradient[i] * static_cast<T>(0.5), expected_main[i], s);
-    for (int k = 0; k < Step<T>::state_arrays; ++k)
-      expected_state[k][i] = s[k];
+    for (int k = 0; k < Step<T>::state_arrays; ++k) expected_state[k][i] = s[k];
     expected[i] = static_cast<Parameter>(expected_main[i]);
   }
 
@@ -262,8 +259,7 @@ void check_update(UpdateKernel kernel, const Step<T> &step,
   tile.gradient = gradient.data();
   tile.main = main.data();
   tile.parameter = sizeof(Parameter) == 2 ? parameter.data() : nullptr;
-  for (std::size_t k = 0; k < 3; ++k)
-    tile.state[k] = state[k].data();
+  for (std::size_t k = 0; k < 3; ++k) tile.state[k] = state[k].data();
   tile.count = count;
   {
     const FlushDenormals flush;
@@ -272,14 +268,14 @@ void check_update(UpdateKernel kernel, const Step<T> &step,
   }
 
   EXPECT_EQ(main, expected_main);
-  for (int k = 0; k < 3; ++k)
-    EXPECT_EQ(state[k], expected_state[k]);
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(state[k], expected_state[k]);
   if (sizeof(Parameter) == 2) {
     EXPECT_EQ(std::memcmp(parameter.data(), expected.data(), 2 * (n + 1)), 0);
   }
 }
 
-template <class T, class Parameter> void check_updates() {
+template <class T, class Parameter>
+void check_updates() {
   const AdamWStep<T> adamw = {T(0.999), T(0.1),  T(0.99), T(0.01),
                               T(0.05),  T(1.25), T(1e-8)};
   const AmsgradStep<T> amsgrad = {adamw};
@@ -346,5 +342,5 @@ TEST(InstructionSets, UnknownNameIsRefused) {
   EXPECT_EQ(instruction_sets().front(), "generic");
 }
 
-} // namespace
-} // namespace kzero::detail
+}  // namespace
+}  // namespace kzero::detail

@@ -93,5 +93,5 @@ TEST(PreparedStep, SignIsTurnedForMaximize) {
             -1.0);
 }
 
-} // namespace
-} // namespace kzero
+}  // namespace
+}  // namespace kzero

@@ -17,29 +17,27 @@ std::atomic<bool> counting = false;
 std::atomic<std::int64_t> allocations = 0;
 std::atomic<std::int64_t> launches = 0;
 
-void *counted(std::size_t bytes, std::size_t alignment) {
-  if (counting)
-    ++allocations;
-  void *memory = alignment > alignof(std::max_align_t)
+void* counted(std::size_t bytes, std::size_t alignment) {
+  if (counting) ++allocations;
+  void* memory = alignment > alignof(std::max_align_t)
                      ? std::aligned_alloc(alignment, (bytes + alignment - 1) /
                                                          alignment * alignment)
                      : std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr)
-    throw std::bad_alloc();
+  if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-} // namespace
+}  // namespace
 
-void *operator new(std::size_t bytes) { return counted(bytes, 0); }
-void *operator new(std::size_t bytes, std::align_val_t alignment) {
+void* operator new(std::size_t bytes) { return counted(bytes, 0); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void *memory, std::align_val_t) noexcept {
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
   std::free(memory);
 }
-void operator delete(void *memory, std::size_t, std::align_val_t) noexcept {
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 
@@ -67,7 +65,7 @@ class Allocation : public testing::TestWithParam<bool> {};
 
 TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   Kokkos::Tools::Experimental::set_begin_parallel_for_callback(
-      [](const char *, std::uint32_t, std::uint64_t *) { ++launches; });
+      [](const char*, std::uint32_t, std::uint64_t*) { ++launches; });
   const std::int64_t a_launch = allocations_of_a_launch();
   ParameterSet model;
   for (int i = 0; i < 20; ++i)
@@ -75,8 +73,7 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
               typed(i % 2 == 0 ? DType::float32 : DType::bfloat16));
   OptimizerOptions options;
   options.plan.bucket_bytes = 5000;
-  if (GetParam())
-    options.clip_norm = 1.0;
+  if (GetParam()) options.clip_norm = 1.0;
   ShardedOptimizer optimizer(world(), model, options);
   optimizer.step();
   optimizer.step();
@@ -86,8 +83,7 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   counting = true;
   for (int step = 0; step < 3; ++step) {
     optimizer.zero_gradients();
-    for (std::int64_t p = 0; p < model.size(); ++p)
-      optimizer.mark_ready({p});
+    for (std::int64_t p = 0; p < model.size(); ++p) optimizer.mark_ready({p});
     optimizer.step();
   }
   counting = false;
@@ -114,5 +110,5 @@ TEST(Collectives, DependOnBucketsOnly) {
   }
 }
 
-} // namespace
-} // namespace kzero::test
+}  // namespace
+}  // namespace kzero::test

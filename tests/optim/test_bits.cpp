@@ -29,7 +29,7 @@ std::uint64_t run(std::int64_t bucket_bytes, std::optional<double> clip) {
       typed(DType::float64)};
   int index = 0;
   for (std::int64_t size : {777, 64, 1, 3001, 130, 5000, 63, 999}) {
-    ParameterOptions &options = options_of[index++ % 4];
+    ParameterOptions& options = options_of[index++ % 4];
     options.group = index % 3 == 0 ? "momentum" : "default";
     model.add("p" + std::to_string(index), {size}, options);
   }
@@ -76,5 +76,5 @@ TEST(Bits, AreThoseWrittenDownWithClipping) {
   }
 }
 
-} // namespace
-} // namespace kzero::test
+}  // namespace
+}  // namespace kzero::test

@@ -15,26 +15,26 @@ namespace {
 
 struct Seen {
   std::set<std::string> kernels, regions;
-  std::map<std::string, std::uint64_t> live; // bytes by label
+  std::map<std::string, std::uint64_t> live;  // bytes by label
 };
-Seen *seen = nullptr;
+Seen* seen = nullptr;
 
 class Labels : public testing::Test {
-protected:
+ protected:
   Labels() {
     namespace tools = Kokkos::Tools::Experimental;
     seen = &seen_;
     tools::set_begin_parallel_for_callback(
-        [](const char *name, std::uint32_t, std::uint64_t *) {
+        [](const char* name, std::uint32_t, std::uint64_t*) {
           seen->kernels.insert(name);
         });
     tools::set_push_region_callback(
-        [](const char *name) { seen->regions.insert(name); });
+        [](const char* name) { seen->regions.insert(name); });
     tools::set_allocate_data_callback(
-        [](Kokkos::Profiling::SpaceHandle, const char *name, const void *,
+        [](Kokkos::Profiling::SpaceHandle, const char* name, const void*,
            std::uint64_t bytes) { seen->live[name] += bytes; });
     tools::set_deallocate_data_callback(
-        [](Kokkos::Profiling::SpaceHandle, const char *name, const void *,
+        [](Kokkos::Profiling::SpaceHandle, const char* name, const void*,
            std::uint64_t bytes) { seen->live[name] -= bytes; });
   }
 
@@ -47,7 +47,7 @@ protected:
     seen = nullptr;
   }
 
-  static void expect_ours(const std::string &name) {
+  static void expect_ours(const std::string& name) {
     EXPECT_EQ(name.rfind("kzero::", 0), 0u) << name;
     EXPECT_LE(name.size(), 20u) << name;
   }
@@ -66,15 +66,13 @@ TEST_F(Labels, EverythingIsNamed) {
     optimizer.broadcast_parameters();
     optimizer.zero_gradients();
     optimizer.step();
-    for (const char *label : {"kzero::parameters", "kzero::gradients",
+    for (const char* label : {"kzero::parameters", "kzero::gradients",
                               "kzero::main", "kzero::moments"})
       EXPECT_GT(seen_.live[label], 0u) << label;
   }
-  for (const std::string &name : seen_.kernels)
-    expect_ours(name);
-  for (const std::string &name : seen_.regions)
-    expect_ours(name);
-  for (const auto &[name, bytes] : seen_.live) {
+  for (const std::string& name : seen_.kernels) expect_ours(name);
+  for (const std::string& name : seen_.regions) expect_ours(name);
+  for (const auto& [name, bytes] : seen_.live) {
     expect_ours(name);
     EXPECT_EQ(bytes, 0u) << name << " is still allocated";
   }
@@ -92,7 +90,7 @@ TEST_F(Labels, AllocatorsFiguresAreTheReportedOnes) {
   ShardedOptimizer optimizer(world(), model);
   const Memory memory = optimizer.memory();
   const auto ranks = std::uint64_t(optimizer.communicator()->size());
-  const auto live = [&](const char *label) { return seen_.live[label]; };
+  const auto live = [&](const char* label) { return seen_.live[label]; };
   EXPECT_EQ(live("kzero::parameters"), std::uint64_t(memory.parameters));
   EXPECT_EQ(live("kzero::gradients"), std::uint64_t(memory.gradients));
   EXPECT_EQ(live("kzero::main"), std::uint64_t(memory.main));
@@ -101,5 +99,5 @@ TEST_F(Labels, AllocatorsFiguresAreTheReportedOnes) {
             std::uint64_t(12 * elements) / ranks);
 }
 
-} // namespace
-} // namespace kzero::test
+}  // namespace
+}  // namespace kzero::test

@@ -17,8 +17,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-Rule rule_of(const Json &reference) {
-  const Json &options = reference.at("options");
+Rule rule_of(const Json& reference) {
+  const Json& options = reference.at("options");
   const std::string name = reference.at("rule");
   if (name == "sgd") {
     Sgd rule;
@@ -47,13 +47,13 @@ std::vector<Json> cases() {
   std::ifstream file(std::string(KZERO_TEST_DATA) + "/optimizers.json");
   const Json all = Json::parse(file);
   std::vector<Json> chosen;
-  for (const Json &each : all.at("cases"))
+  for (const Json& each : all.at("cases"))
     if (each.at("rule") == "sgd" || each.at("rule") == "adamw")
       chosen.push_back(each);
   return chosen;
 }
 
-void follow(const Json &reference, DType dtype) {
+void follow(const Json& reference, DType dtype) {
   SCOPED_TRACE(reference.at("rule").dump() + reference.at("options").dump() +
                " in " + std::string(to_string(dtype)));
   const auto communicator = world();
@@ -68,7 +68,7 @@ void follow(const Json &reference, DType dtype) {
   ASSERT_GT(optimizer.plan().buckets().size(), 1u);
 
   const auto initial = reference.at("initial").get<std::vector<double>>();
-  const auto value = [](const std::vector<double> &values) {
+  const auto value = [](const std::vector<double>& values) {
     return [&values](std::int64_t i) { return values[std::size_t(i % 7)]; };
   };
   for (std::int64_t p = 0; p < model.size(); ++p)
@@ -99,16 +99,14 @@ void follow(const Json &reference, DType dtype) {
 }
 
 TEST(Reference, Float32FollowsTheTrajectories) {
-  for (const Json &reference : cases())
-    follow(reference, DType::float32);
+  for (const Json& reference : cases()) follow(reference, DType::float32);
 }
 
 TEST(Reference, Float64FollowsTheTrajectories) {
-  for (const Json &reference : cases())
-    follow(reference, DType::float64);
+  for (const Json& reference : cases()) follow(reference, DType::float64);
 }
 
 TEST(Reference, AllCasesAreThere) { EXPECT_EQ(cases().size(), 10u); }
 
-} // namespace
-} // namespace kzero::test
+}  // namespace
+}  // namespace kzero::test

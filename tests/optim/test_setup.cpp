@@ -14,16 +14,16 @@ namespace kzero::test {
 namespace {
 
 class Setup : public testing::Test {
-protected:
-  std::string refusal(const ParameterSet &model,
-                      const OptimizerOptions &options = {}) {
+ protected:
+  std::string refusal(const ParameterSet& model,
+                      const OptimizerOptions& options = {}) {
     return message_of<InvalidArgument>(
         [&] { ShardedOptimizer(communicator, model, options); });
   }
 
-  static void expect_contains(const std::string &text,
-                              std::initializer_list<const char *> parts) {
-    for (const char *part : parts)
+  static void expect_contains(const std::string& text,
+                              std::initializer_list<const char*> parts) {
+    for (const char* part : parts)
       EXPECT_NE(text.find(part), std::string::npos)
           << "'" << part << "' is not in: " << text;
   }
@@ -41,8 +41,7 @@ protected:
 };
 
 TEST_F(Setup, RanksThatDisagreeAllThrowTheSame) {
-  if (ranks == 1)
-    return; // nobody to disagree with
+  if (ranks == 1) return;  // nobody to disagree with
   const int last = ranks - 1;
   const std::string who = "rank " + std::to_string(last) + " has ";
   expect_contains(refusal(one(is_last ? 5 : 4)),
@@ -51,13 +50,12 @@ TEST_F(Setup, RanksThatDisagreeAllThrowTheSame) {
                   {"float32", "float64"});
 
   ParameterSet more = one(4);
-  if (is_last)
-    more.add("v", {2});
+  if (is_last) more.add("v", {2});
   expect_contains(refusal(more),
                   {"number of parameters = 1", "number of parameters = 2"});
 
   ParameterSet order;
-  for (const char *name : {"a", "b"})
+  for (const char* name : {"a", "b"})
     order.add(is_last ? name : (*name == 'a' ? "b" : "a"), {1});
   expect_contains(refusal(order), {"parameter 0", "\"a\"", "\"b\""});
 
@@ -66,8 +64,7 @@ TEST_F(Setup, RanksThatDisagreeAllThrowTheSame) {
   expect_contains(refusal(one(4), options),
                   {"learning_rate 0.1", "learning_rate 0.2"});
   options = {};
-  if (is_last)
-    options.clip_norm = 1.0;
+  if (is_last) options.clip_norm = 1.0;
   expect_contains(refusal(one(4), options), {"clip_norm = none", "clip_norm"});
   options = {};
   options.plan.bucket_bytes = is_last ? 1000 : 2000;
@@ -76,8 +73,7 @@ TEST_F(Setup, RanksThatDisagreeAllThrowTheSame) {
 
 TEST_F(Setup, WhatOneRankFindsWrongReachesAll) {
   OptimizerOptions options;
-  if (is_last)
-    options.clip_norm = -1.0;
+  if (is_last) options.clip_norm = -1.0;
   expect_contains(refusal(one(4), options), {"clip_norm is -1"});
   if (ranks > 1)
     expect_contains(refusal(one(4), options),
@@ -116,31 +112,31 @@ TEST_F(Setup, ViewsAreTypedAndShaped) {
   const auto cube = model.add("cube", {2, 3, 4}, typed(DType::float64));
   ShardedOptimizer optimizer(communicator, model);
 
-  const auto m = optimizer.parameter<float **>(matrix);
+  const auto m = optimizer.parameter<float**>(matrix);
   EXPECT_EQ(m.extent(0), 3u);
   EXPECT_EQ(m.extent(1), 4u);
   m(2, 3) = 7.0f;
-  EXPECT_EQ(optimizer.parameter<const float *>(matrix)(11), 7.0f);
-  EXPECT_EQ((optimizer.parameter<float *[4]>(matrix)(2, 3)), 7.0f);
+  EXPECT_EQ(optimizer.parameter<const float*>(matrix)(11), 7.0f);
+  EXPECT_EQ((optimizer.parameter<float* [4]>(matrix)(2, 3)), 7.0f);
   EXPECT_EQ((optimizer.parameter<float[3][4]>(matrix)(2, 3)), 7.0f);
   EXPECT_EQ(optimizer.parameter<float>(scalar)(), 0.0f);
-  EXPECT_EQ(optimizer.parameter<float *>(scalar).extent(0), 1u);
-  EXPECT_EQ(optimizer.parameter<const double ***>(cube).extent(2), 4u);
-  EXPECT_EQ(optimizer.gradient<float *>(half).extent(0), 5u);
+  EXPECT_EQ(optimizer.parameter<float*>(scalar).extent(0), 1u);
+  EXPECT_EQ(optimizer.parameter<const double***>(cube).extent(2), 4u);
+  EXPECT_EQ(optimizer.gradient<float*>(half).extent(0), 5u);
 
-  const auto refused = [&](auto &&call) {
+  const auto refused = [&](auto&& call) {
     return message_of<InvalidArgument>(call);
   };
-  expect_contains(refused([&] { optimizer.parameter<double **>(matrix); }),
+  expect_contains(refused([&] { optimizer.parameter<double**>(matrix); }),
                   {"\"matrix\"", "float32", "float64"});
-  expect_contains(refused([&] { optimizer.parameter<float ***>(matrix); }),
+  expect_contains(refused([&] { optimizer.parameter<float***>(matrix); }),
                   {"\"matrix\"", "2 extents", "3"});
-  expect_contains(refused([&] { optimizer.parameter<float *[5]>(matrix); }),
+  expect_contains(refused([&] { optimizer.parameter<float* [5]>(matrix); }),
                   {"\"matrix\"", "4", "5"});
-  expect_contains(refused([&] { optimizer.gradient<bfloat16 *>(half); }),
+  expect_contains(refused([&] { optimizer.gradient<bfloat16*>(half); }),
                   {"gradient", "\"half\"", "float32", "bfloat16"});
-  EXPECT_THROW(optimizer.parameter<float *>(ParameterId{9}), InvalidArgument);
-  EXPECT_THROW(optimizer.parameter<float *>(ParameterId{}), InvalidArgument);
+  EXPECT_THROW(optimizer.parameter<float*>(ParameterId{9}), InvalidArgument);
+  EXPECT_THROW(optimizer.parameter<float*>(ParameterId{}), InvalidArgument);
 }
 
 TEST_F(Setup, StartValuesReachEveryRankAndMainParameter) {
@@ -152,16 +148,16 @@ TEST_F(Setup, StartValuesReachEveryRankAndMainParameter) {
   options.plan.bucket_bytes = 100;
   ShardedOptimizer optimizer(communicator, model, options);
   for (int root = 0; root < ranks; ++root) {
-    optimizer.write_parameters(root, [&](ParameterWriter &writer) {
+    optimizer.write_parameters(root, [&](ParameterWriter& writer) {
       EXPECT_EQ(rank, root);
-      Kokkos::deep_copy(writer.parameter<bfloat16 *>(a),
+      Kokkos::deep_copy(writer.parameter<bfloat16*>(a),
                         bfloat16(1.0f + float(root)));
-      Kokkos::deep_copy(writer.parameter<float **>(b), 2.0f);
+      Kokkos::deep_copy(writer.parameter<float**>(b), 2.0f);
     });
     EXPECT_EQ(read_parameter(optimizer, a),
               std::vector<double>(200, 1.0 + root));
     optimizer.zero_gradients();
-    optimizer.step(); // writes the parameters from the main parameters
+    optimizer.step();  // writes the parameters from the main parameters
     EXPECT_EQ(read_parameter(optimizer, a),
               std::vector<double>(200, 1.0 + root));
     EXPECT_EQ(read_parameter(optimizer, b), std::vector<double>(150, 2.0));
@@ -174,7 +170,7 @@ TEST_F(Setup, BroadcastAndReload) {
   OptimizerOptions options;
   options.rule = Sgd{};
   ShardedOptimizer optimizer(communicator, model, options);
-  const auto view = optimizer.parameter<float16 *>(a);
+  const auto view = optimizer.parameter<float16*>(a);
   Kokkos::deep_copy(view, float16(1.0f + float(rank)));
   optimizer.broadcast_parameters(ranks - 1);
   EXPECT_EQ(read_parameter(optimizer, a), std::vector<double>(200, ranks));
@@ -189,12 +185,12 @@ TEST_F(Setup, ExceptionOfTheWriterReachesEveryRank) {
   ParameterSet model = one(4);
   ShardedOptimizer optimizer(communicator, model);
   expect_contains(message_of<InvalidArgument>([&] {
-                    optimizer.write_parameters(0, [](ParameterWriter &) {
+                    optimizer.write_parameters(0, [](ParameterWriter&) {
                       throw std::runtime_error("no such file");
                     });
                   }),
                   {"no such file"});
-  optimizer.write_parameters(0, [](ParameterWriter &) {});
+  optimizer.write_parameters(0, [](ParameterWriter&) {});
 }
 
 TEST_F(Setup, DescribesItself) {
@@ -225,7 +221,7 @@ TEST_F(Setup, SegmentsCoverEachParameterOnce) {
   for (std::int64_t p = 0; p < model.size(); ++p) {
     const auto size = model[{p}].size;
     std::vector<std::int64_t> owners(std::size_t(size), 0);
-    for (const Segment &segment : optimizer.segments({p})) {
+    for (const Segment& segment : optimizer.segments({p})) {
       EXPECT_EQ(segment.parameter, ParameterId{p});
       for (auto i = segment.in_parameter.begin; i < segment.in_parameter.end;
            ++i)
@@ -251,5 +247,5 @@ TEST_F(Setup, StateIsSharded) {
   }
 }
 
-} // namespace
-} // namespace kzero::test
+}  // namespace
+}  // namespace kzero::test

@@ -24,9 +24,9 @@ OptimizerOptions unit_sgd() {
 }
 
 class Step : public testing::Test {
-protected:
+ protected:
   ShardedOptimizer make(std::vector<std::int64_t> sizes,
-                        const OptimizerOptions &options = unit_sgd(),
+                        const OptimizerOptions& options = unit_sgd(),
                         DType dtype = DType::float32) {
     ParameterSet model;
     for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -34,9 +34,8 @@ protected:
     return ShardedOptimizer(communicator, model, options);
   }
 
-  void expect_all(ShardedOptimizer &optimizer, ParameterId id, double value) {
-    for (double each : read_parameter(optimizer, id))
-      ASSERT_EQ(each, value);
+  void expect_all(ShardedOptimizer& optimizer, ParameterId id, double value) {
+    for (double each : read_parameter(optimizer, id)) ASSERT_EQ(each, value);
   }
 
   std::shared_ptr<Communicator> communicator = world();
@@ -48,22 +47,20 @@ protected:
 TEST_F(Step, MicroBatchesAddUpAndRanksAreAveraged) {
   for (double scale : {1.0, 0.5}) {
     auto optimizer = make({300});
-    const auto gradient = optimizer.gradient<float *>({0});
+    const auto gradient = optimizer.gradient<float*>({0});
     double mean = 0.0;
-    for (int r = 0; r < ranks; ++r)
-      mean += scale * (20.0 * r + 3.0) / ranks;
+    for (int r = 0; r < ranks; ++r) mean += scale * (20.0 * r + 3.0) / ranks;
     for (double batch : {1.0, 2.0})
       for (std::size_t i = 0; i < 300; ++i)
         gradient(i) += static_cast<float>(scale * (10.0 * rank + batch));
     optimizer.step();
     expect_all(optimizer, {0}, -static_cast<double>(static_cast<float>(mean)));
-    if (ranks == 2)
-      expect_all(optimizer, {0}, scale == 1.0 ? -13.0 : -6.5);
+    if (ranks == 2) expect_all(optimizer, {0}, scale == 1.0 ? -13.0 : -6.5);
   }
 }
 
 TEST_F(Step, DivisorIsAnOption) {
-  for (const auto &[reduction, divisor] :
+  for (const auto& [reduction, divisor] :
        {std::pair(Reduction::mean, double(ranks)),
         std::pair(Reduction::sum, 1.0),
         std::pair(Reduction::divide_by(8.0), 8.0)}) {
@@ -82,7 +79,7 @@ TEST_F(Step, NormIsOfTheAveragedGradientOverAllShards) {
   auto optimizer = make({4});
   fill_gradient(optimizer, {0}, [&](auto) { return 2.0 * rank + 1.0; });
   const StepReport report = optimizer.step();
-  const double mean = ranks; // of 1, 3, 5, ...
+  const double mean = ranks;  // of 1, 3, 5, ...
   EXPECT_NEAR(report.gradient_norm(), 2.0 * mean, 1e-6 * mean);
   EXPECT_EQ(report.zero_count(), 0);
   EXPECT_EQ(report.nonfinite(), 0);
@@ -129,12 +126,10 @@ TEST_F(Step, UnmarkedCountsAsZeroWhateverItHolds) {
     for (std::int64_t p : {0, 1, 2})
       fill_gradient(optimizer, {p}, [&](auto) { return p == 1 ? nan : 1.0; });
     const bool leave = on_all_ranks || rank == 0;
-    if (!leave)
-      fill_gradient(optimizer, {1}, [](auto) { return 1.0; });
+    if (!leave) fill_gradient(optimizer, {1}, [](auto) { return 1.0; });
     optimizer.mark_ready({2});
     optimizer.mark_ready({0});
-    if (!leave)
-      optimizer.mark_ready({1});
+    if (!leave) optimizer.mark_ready({1});
     const StepReport report = optimizer.step();
     EXPECT_EQ(report.nonfinite(), 0);
     expect_all(optimizer, {0}, -1.0);
@@ -150,11 +145,9 @@ TEST_F(Step, MarkingAllInAnyOrderIsMarkingNone) {
   for (std::int64_t p : {0, 1, 2})
     fill_gradient(optimizer, {p}, [&](auto i) { return double(i + p); });
   if (rank % 2 == 0) {
-    for (std::int64_t p : {0, 1, 2})
-      optimizer.mark_ready({p});
+    for (std::int64_t p : {0, 1, 2}) optimizer.mark_ready({p});
   } else {
-    for (std::int64_t p : {1, 0, 2})
-      optimizer.mark_ready({p});
+    for (std::int64_t p : {1, 0, 2}) optimizer.mark_ready({p});
   }
   optimizer.step();
   const auto values = read_parameter(optimizer, {1});
@@ -195,7 +188,7 @@ TEST_F(Step, ClosureGivesTheLoss) {
 
 // Non-finite in one element of one rank's contribution.
 class NonfiniteStep : public Step {
-protected:
+ protected:
   ShardedOptimizer poisoned(Nonfinite nonfinite, double value,
                             DType dtype = DType::float32) {
     OptimizerOptions options;
@@ -207,7 +200,7 @@ protected:
     return optimizer;
   }
 
-  void poison(ShardedOptimizer &optimizer, double value) {
+  void poison(ShardedOptimizer& optimizer, double value) {
     const int last = ranks - 1;
     fill_gradient(optimizer, {0}, [&](auto i) {
       return rank == last && i == 123 ? value : 1.0;
@@ -238,7 +231,7 @@ TEST_F(NonfiniteStep, SkipLeavesEverythingOnAllRanks) {
       expect_all(optimizer, {0}, 2.0);
       EXPECT_EQ(optimizer.update_count({0}), 0);
       EXPECT_EQ(optimizer.steps(), 0);
-      optimizer.visit({0}, [](auto &, auto &gradient) {
+      optimizer.visit({0}, [](const auto&, const auto& gradient) {
         for (std::size_t i = 0; i < gradient.extent(0); ++i)
           ASSERT_EQ(static_cast<double>(gradient(i)), 0.0);
       });
@@ -274,7 +267,7 @@ TEST_F(Step, BfloatMovesInItsMainParameter) {
   options.rule = AdamW{.learning_rate = 6e-4, .weight_decay = 0.0};
   auto half = make({130}, options, DType::bfloat16);
   auto full = make({130}, options, DType::float32);
-  for (ShardedOptimizer *each : {&half, &full}) {
+  for (ShardedOptimizer* each : {&half, &full}) {
     write_parameter(*each, {0}, [](auto) { return 1.0; });
     for (int step = 0; step < 100; ++step) {
       fill_gradient(*each, {0}, [](auto i) { return double(i % 5) + 1.0; });
@@ -343,8 +336,7 @@ TEST_F(Step, EqualGroupsKeepTheirOwnHyperparameters) {
 
 TEST_F(Step, HyperparametersThatDifferBetweenRanksAreFound) {
   auto optimizer = make({100});
-  if (rank == ranks - 1)
-    optimizer.group("default").set("learning_rate", 2.0);
+  if (rank == ranks - 1) optimizer.group("default").set("learning_rate", 2.0);
   if (ranks == 1) {
     EXPECT_TRUE(optimizer.step().updated());
   } else {
@@ -369,7 +361,7 @@ TEST_F(Step, TwoOptimizersDoNotDisturbEachOther) {
 
 // Cases 1 to 3: shards of padding only, more ranks than parameters, nothing.
 TEST_F(Step, EmptyAndTinyModelsStep) {
-  for (const auto &sizes : std::vector<std::vector<std::int64_t>>{
+  for (const auto& sizes : std::vector<std::vector<std::int64_t>>{
            {}, {0}, {0, 0}, {5}, {8, 0, 24}, {1, 1, 1, 1, 1}}) {
     auto optimizer = make(sizes);
     for (std::int64_t p = 0; p < std::int64_t(sizes.size()); ++p)
@@ -380,5 +372,5 @@ TEST_F(Step, EmptyAndTinyModelsStep) {
   }
 }
 
-} // namespace
-} // namespace kzero::test
+}  // namespace
+}  // namespace kzero::test

@@ -11,7 +11,7 @@
 namespace kzero::test {
 
 class CountingCommunicator : public Communicator {
-public:
+ public:
   explicit CountingCommunicator(std::shared_ptr<Communicator> inner)
       : inner_(std::move(inner)) {}
 
@@ -27,30 +27,30 @@ public:
   std::int64_t staging_bytes() const override {
     return inner_->staging_bytes();
   }
-  ReductionTicket start_reduce(const ReduceArguments &arguments) override {
+  ReductionTicket start_reduce(const ReduceArguments& arguments) override {
     ++collectives;
     return inner_->start_reduce(arguments);
   }
-  Ticket start_all_gather(const GatherArguments &arguments) override {
+  Ticket start_all_gather(const GatherArguments& arguments) override {
     ++collectives;
     return inner_->start_all_gather(arguments);
   }
-  void all_gather(const void *send, std::int64_t bytes, void *receive,
+  void all_gather(const void* send, std::int64_t bytes, void* receive,
                   Subject subject) override {
     ++collectives;
     inner_->all_gather(send, bytes, receive, subject);
   }
-  void broadcast(void *data, std::int64_t bytes, int root,
+  void broadcast(void* data, std::int64_t bytes, int root,
                  Subject subject) override {
     ++collectives;
     inner_->broadcast(data, bytes, root, subject);
   }
-  void gather(const void *send, void *receive, const ShardTable &shards,
+  void gather(const void* send, void* receive, const ShardTable& shards,
               std::int64_t element_bytes, int root, Subject subject) override {
     ++collectives;
     inner_->gather(send, receive, shards, element_bytes, root, subject);
   }
-  void scatter(const void *send, void *receive, const ShardTable &shards,
+  void scatter(const void* send, void* receive, const ShardTable& shards,
                std::int64_t element_bytes, int root, Subject subject) override {
     ++collectives;
     inner_->scatter(send, receive, shards, element_bytes, root, subject);
@@ -62,8 +62,8 @@ public:
 
   int collectives = 0;
 
-private:
+ private:
   std::shared_ptr<Communicator> inner_;
 };
 
-} // namespace kzero::test
+}  // namespace kzero::test

@@ -21,10 +21,12 @@ inline std::shared_ptr<Communicator> world() {
   return make_communicator(MPI_COMM_WORLD, options);
 }
 
-template <class T> using FlatView = ParameterView<T *>;
+template <class T>
+using FlatView = ParameterView<T*>;
 
 /// Calls f(i) for each element and writes what it returns, in the view's type.
-template <class View, class F> void fill_view(const View &view, F &&f) {
+template <class View, class F>
+void fill_view(const View& view, F&& f) {
   using Value = typename View::non_const_value_type;
   auto host = Kokkos::create_mirror_view(view);
   for (std::int64_t i = 0; i < std::int64_t(view.extent(0)); ++i)
@@ -35,23 +37,23 @@ template <class View, class F> void fill_view(const View &view, F &&f) {
 }
 
 template <class F>
-void fill_gradient(ShardedOptimizer &optimizer, ParameterId id, F &&f) {
+void fill_gradient(ShardedOptimizer& optimizer, ParameterId id, F&& f) {
   optimizer.visit(
-      id, [&](const auto &, const auto &gradient) { fill_view(gradient, f); });
+      id, [&](const auto&, const auto& gradient) { fill_view(gradient, f); });
 }
 
 /// Writes f(i) into the parameter on every rank, main parameter included.
 template <class F>
-void write_parameter(ShardedOptimizer &optimizer, ParameterId id, F &&f) {
-  optimizer.write_parameters(0, [&](ParameterWriter &writer) {
-    writer.visit(id, [&](const auto &view) { fill_view(view, f); });
+void write_parameter(ShardedOptimizer& optimizer, ParameterId id, F&& f) {
+  optimizer.write_parameters(0, [&](ParameterWriter& writer) {
+    writer.visit(id, [&](const auto& view) { fill_view(view, f); });
   });
 }
 
-inline std::vector<double> read_parameter(ShardedOptimizer &optimizer,
+inline std::vector<double> read_parameter(ShardedOptimizer& optimizer,
                                           ParameterId id) {
   std::vector<double> values;
-  optimizer.visit(id, [&](const auto &view, const auto &) {
+  optimizer.visit(id, [&](const auto& view, const auto&) {
     auto host = Kokkos::create_mirror_view(view);
     Kokkos::deep_copy(host, view);
     for (std::int64_t i = 0; i < std::int64_t(view.extent(0)); ++i)
@@ -61,7 +63,7 @@ inline std::vector<double> read_parameter(ShardedOptimizer &optimizer,
 }
 
 /// All parameters, one after another.
-inline std::vector<double> read_all(ShardedOptimizer &optimizer) {
+inline std::vector<double> read_all(ShardedOptimizer& optimizer) {
   std::vector<double> values;
   for (std::int64_t i = 0; i < optimizer.parameters().size(); ++i) {
     const auto more = read_parameter(optimizer, ParameterId{i});
@@ -77,13 +79,14 @@ inline ParameterOptions typed(DType dtype) {
 }
 
 /// The message of the exception of type E that f throws; fails without one.
-template <class E, class F> std::string message_of(F &&f) {
+template <class E, class F>
+std::string message_of(F&& f) {
   try {
     f();
-  } catch (const E &error) {
+  } catch (const E& error) {
     return error.what();
   }
   return "(nothing was thrown)";
 }
 
-} // namespace kzero::test
+}  // namespace kzero::test
