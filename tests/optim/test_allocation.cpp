@@ -69,7 +69,7 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   const std::int64_t a_launch = allocations_of_a_launch();
   ParameterSet model;
   for (int i = 0; i < 20; ++i)
-    model.add("p" + std::to_string(i), {1000 + i},
+    model.add(detail::concat("p", i), {1000 + i},
               typed(i % 2 == 0 ? DType::float32 : DType::bfloat16));
   OptimizerOptions options;
   options.plan.bucket_bytes = 5000;
@@ -98,7 +98,7 @@ TEST(Collectives, DependOnBucketsOnly) {
   for (int parameters : {1, 10, 1000}) {
     ParameterSet model;
     for (int i = 0; i < parameters; ++i)
-      model.add("p" + std::to_string(i), {64000 / parameters});
+      model.add(detail::concat("p", i), {64000 / parameters});
     OptimizerOptions options;
     const auto communicator = std::make_shared<CountingCommunicator>(world());
     ShardedOptimizer optimizer(communicator, model, options);

@@ -31,7 +31,7 @@ std::uint64_t run(std::int64_t bucket_bytes, std::optional<double> clip) {
   for (std::int64_t size : {777, 64, 1, 3001, 130, 5000, 63, 999}) {
     ParameterOptions& options = options_of[index++ % 4];
     options.group = index % 3 == 0 ? "momentum" : "default";
-    model.add("p" + std::to_string(index), {size}, options);
+    model.add(detail::concat("p", index), {size}, options);
   }
   OptimizerOptions options;
   options.rule = AdamW{.learning_rate = 0.01, .amsgrad = true};

@@ -54,13 +54,13 @@ std::vector<Json> cases() {
 }
 
 void follow(const Json& reference, DType dtype) {
-  SCOPED_TRACE(reference.at("rule").dump() + reference.at("options").dump() +
-               " in " + std::string(to_string(dtype)));
+  SCOPED_TRACE(detail::concat(reference.at("rule").dump(),
+                              reference.at("options").dump(), " in ", dtype));
   const auto communicator = world();
   const double ranks = communicator->size();
   ParameterSet model;
   for (std::int64_t copies : {5, 100, 1, 37, 200})
-    model.add("p" + std::to_string(copies), {copies, 7}, typed(dtype));
+    model.add(detail::concat("p", copies), {copies, 7}, typed(dtype));
   OptimizerOptions options;
   options.rule = rule_of(reference);
   options.plan.bucket_bytes = 2000;

@@ -43,7 +43,7 @@ class Setup : public testing::Test {
 TEST_F(Setup, RanksThatDisagreeAllThrowTheSame) {
   if (ranks == 1) return;  // nobody to disagree with
   const int last = ranks - 1;
-  const std::string who = "rank " + std::to_string(last) + " has ";
+  const std::string who = detail::concat("rank ", last, " has ");
   expect_contains(refusal(one(is_last ? 5 : 4)),
                   {"parameter 0", "[4]", "[5]", "rank 0 has", who.c_str()});
   expect_contains(refusal(one(4, is_last ? DType::float64 : DType::float32)),
@@ -77,7 +77,7 @@ TEST_F(Setup, WhatOneRankFindsWrongReachesAll) {
   expect_contains(refusal(one(4), options), {"clip_norm is -1"});
   if (ranks > 1)
     expect_contains(refusal(one(4), options),
-                    {("found on rank " + std::to_string(ranks - 1)).c_str()});
+                    {detail::concat("found on rank ", ranks - 1).c_str()});
 }
 
 TEST_F(Setup, WrongOptionsAreRefused) {
@@ -216,7 +216,7 @@ TEST_F(Setup, MovesAndLeavesNothingBehind) {
 TEST_F(Setup, SegmentsCoverEachParameterOnce) {
   ParameterSet model;
   for (std::int64_t size : {5, 0, 1000, 64, 129})
-    model.add("p" + std::to_string(size), {size});
+    model.add(detail::concat("p", size), {size});
   ShardedOptimizer optimizer(communicator, model);
   for (std::int64_t p = 0; p < model.size(); ++p) {
     const auto size = model[{p}].size;

@@ -30,7 +30,7 @@ class Step : public testing::Test {
                         DType dtype = DType::float32) {
     ParameterSet model;
     for (std::size_t i = 0; i < sizes.size(); ++i)
-      model.add("p" + std::to_string(i), {sizes[i]}, typed(dtype));
+      model.add(detail::concat("p", i), {sizes[i]}, typed(dtype));
     return ShardedOptimizer(communicator, model, options);
   }
 
@@ -286,14 +286,12 @@ TEST_F(Step, TypesMix) {
   ParameterSet model;
   for (DType dtype :
        {DType::float32, DType::bfloat16, DType::float16, DType::float64}) {
-    model.add("plain " + std::string(to_string(dtype)), {333}, typed(dtype));
+    model.add(detail::concat("plain ", dtype), {333}, typed(dtype));
     for (DType gradient :
          {DType::float32, DType::bfloat16, DType::float16, DType::float64}) {
       ParameterOptions options = typed(dtype);
       options.gradient_dtype = gradient;
-      model.add(std::string(to_string(dtype)) + "/" +
-                    std::string(to_string(gradient)),
-                {77}, options);
+      model.add(detail::concat(dtype, "/", gradient), {77}, options);
     }
   }
   auto options = unit_sgd();

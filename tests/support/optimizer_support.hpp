@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "core/message.hpp"
+
 namespace kzero::test {
 
 inline std::shared_ptr<Communicator> world() {
