@@ -17,12 +17,6 @@ constexpr std::int64_t maximum_bytes = std::int64_t{1} << 62;
 
 bool known(DType dtype) { return dtype <= DType::float64; }
 
-/// Whether every value of a parameter's type is one of the gradient's.
-bool holds(DType gradient, DType parameter) {
-  return gradient == parameter ||
-         (gradient == DType::float32 && size_of(parameter) == 2);
-}
-
 [[noreturn]] void refuse(std::string_view name, std::string_view problem) {
   throw InvalidArgument(
       detail::concat("parameter ", detail::quoted(name), ": ", problem));
@@ -35,13 +29,6 @@ void check_dtypes(std::string_view name, DType dtype, DType gradient_dtype) {
       refuse(name, concat("unknown number type (expected a code from 0 to 3, "
                           "got ",
                           static_cast<int>(type), "): use a DType"));
-  }
-  if (!holds(gradient_dtype, dtype)) {
-    const std::string_view also = size_of(dtype) == 2 ? " or float32" : "";
-    refuse(name, concat("the gradient type cannot hold the parameter's "
-                        "(expected ",
-                        dtype, also, " for ", dtype, ", got ", gradient_dtype,
-                        "): leave gradient_dtype out or change it"));
   }
 }
 
