@@ -140,8 +140,8 @@ TEST(ParameterSet, SizesUpTo2To62Bytes) {
       {{one << 33, one << 31, 3}, DType::float16},
       {{3, (one << 62) / 3 + 1, 3}, DType::float32},
       {std::vector<std::int64_t>(8, one << 40), DType::float32}};
-  for (const auto& [extents, dtype] : wrong)
-    expect_refused([&] { add(extents, dtype); }, words);
+  for (const auto& big : wrong)
+    expect_refused([&] { add(big.first, big.second); }, words);
 }
 
 TEST(ParameterSet, RefusesWrongDeclarations) {
