@@ -6,43 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 
+#include "support/allocation_counter.hpp"
 #include "support/counting_communicator.hpp"
 #include "support/optimizer_support.hpp"
 
-namespace {
-std::atomic<bool> counting = false;
-std::atomic<std::int64_t> allocations = 0;
-std::atomic<std::int64_t> launches = 0;
-
-void* counted(std::size_t bytes, std::size_t alignment) {
-  if (counting) ++allocations;
-  void* memory = alignment > alignof(std::max_align_t)
-                     ? std::aligned_alloc(alignment, (bytes + alignment - 1) /
-                                                         alignment * alignment)
-                     : std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-}  // namespace
-
-void* operator new(std::size_t bytes) { return counted(bytes, 0); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
-
 namespace kzero::test {
 namespace {
+
+std::atomic<std::int64_t> launches = 0;
 
 // What Kokkos itself allocates in one launch (its OpenMP backend does).
 std::int64_t allocations_of_a_launch() {
@@ -54,11 +26,7 @@ std::int64_t allocations_of_a_launch() {
     Kokkos::parallel_for("x", Policy(space, 0, 8), [](std::int64_t) {});
   };
   launch();
-  allocations = 0;
-  counting = true;
-  launch();
-  counting = false;
-  return allocations;
+  return allocations_of(launch);
 }
 
 class Allocation : public testing::TestWithParam<bool> {};
@@ -78,15 +46,14 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   optimizer.step();
   optimizer.step();
 
-  allocations = 0;
   launches = 0;
-  counting = true;
-  for (int step = 0; step < 3; ++step) {
-    optimizer.zero_gradients();
-    for (std::int64_t p = 0; p < model.size(); ++p) optimizer.mark_ready({p});
-    optimizer.step();
-  }
-  counting = false;
+  const std::int64_t allocations = allocations_of([&] {
+    for (int step = 0; step < 3; ++step) {
+      optimizer.zero_gradients();
+      for (std::int64_t p = 0; p < model.size(); ++p) optimizer.mark_ready({p});
+      optimizer.step();
+    }
+  });
   EXPECT_GT(launches, 0);
   EXPECT_EQ(allocations - a_launch * launches, 0);
   Kokkos::Tools::Experimental::set_begin_parallel_for_callback(nullptr);

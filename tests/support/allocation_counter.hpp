@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Counts the calls of operator new. Include it in one file of a program: it
+// replaces the operators.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace kzero::test {
+
+inline std::atomic<bool> counting_allocations = false;
+inline std::atomic<std::int64_t> counted_allocations = 0;
+
+/// Calls of operator new, of all threads, while body runs.
+template <class F>
+std::int64_t allocations_of(F&& body) {
+  counted_allocations = 0;
+  counting_allocations = true;
+  body();
+  counting_allocations = false;
+  return counted_allocations;
+}
+
+// Never inlined: the compiler would warn of malloc beside delete.
+[[gnu::noinline]] inline void* counted_new(std::size_t bytes,
+                                           std::size_t alignment) {
+  if (counting_allocations) ++counted_allocations;
+  const std::size_t room = (bytes / alignment + 1) * alignment;
+  void* memory = std::aligned_alloc(alignment, room);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+[[gnu::noinline]] inline void counted_delete(void* memory) {
+  std::free(memory);
+}
+
+}  // namespace kzero::test
+
+void* operator new(std::size_t bytes) {
+  return kzero::test::counted_new(bytes, alignof(std::max_align_t));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return kzero::test::counted_new(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept {
+  kzero::test::counted_delete(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  kzero::test::counted_delete(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  kzero::test::counted_delete(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  kzero::test::counted_delete(memory);
+}
