@@ -26,6 +26,7 @@ function(kzero_add_test name)
 
   string(REPLACE "/" "_" target ${name})
   add_executable(${target} ${name}.cpp)
+  add_dependencies(kzero_tests ${target})
   kzero_set_warnings(${target})
   # Same flags as the program whose precompiled header is used.
   set_target_properties(
