@@ -15,7 +15,8 @@ enum class LogLevel { information, warning };
 using LogHandler = std::function<void(LogLevel, std::string_view message)>;
 
 /// Installs the handler for this process; an empty one silences the library.
-/// Thread-safe. The handler must not throw.
+/// Thread-safe. The handler must not throw; several threads may call it at
+/// once, and a call under way may end after it was replaced.
 void set_log_handler(LogHandler handler);
 
 }  // namespace kzero
