@@ -58,7 +58,7 @@ if(KZERO_BUILD_EXAMPLES AND KZERO_ENABLE_HDF5)
                          "^02_digits: unknown option \"--bacth\", see --help\n$"
                          02_digits --bacth 64)
   kzero_add_program_test(
-    02_digits_no_data 3 "^02_digits: data file nowhere.h5 does not exist[^\n]*\n$"
+    02_digits_no_data 3 "^02_digits: data file nowhere.h5 does not ex[^\n]*\n$"
     02_digits --data nowhere.h5)
   kzero_add_program_test(02_digits_no_checkpoint 3
                          "^02_digits: [^\n]*nowhere.h5[^\n]*\n$" 02_digits
