@@ -3,6 +3,8 @@
 
 #include "checkpoints.hpp"
 
+#include <filesystem>
+#include <stdexcept>
 #include <string>
 
 #include "agreement.hpp"
@@ -25,6 +27,14 @@ std::int64_t number(const kzero::CheckpointContent& content,
 }
 
 }  // namespace
+
+void check_folder(const Options& options) {
+  const std::filesystem::path folder = options.checkpoint.parent_path();
+  if (folder.empty() || std::filesystem::is_directory(folder)) return;
+  throw std::runtime_error("checkpoint " + options.checkpoint.string() +
+                           " cannot be saved: there is no folder " +
+                           folder.string());
+}
 
 void save(kzero::ShardedOptimizer& optimizer, const Options& options,
           std::int64_t epochs) {

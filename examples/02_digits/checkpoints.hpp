@@ -11,6 +11,10 @@
 
 namespace digits {
 
+/// Local. Throws std::runtime_error when the folder of options.checkpoint is
+/// missing: better said before the training than after it.
+void check_folder(const Options& options);
+
 /// Collective. Saves to options.checkpoint after this many epochs.
 void save(kzero::ShardedOptimizer& optimizer, const Options& options,
           std::int64_t epochs);

@@ -82,6 +82,7 @@ void run(const Options& options) {
   const int rank = communicator->rank();
   Metrics metrics;
   on_rank_0(*communicator, [&] {
+    check_folder(options);
     metrics.open(options.metrics, options.resume ? Metrics::Mode::append
                                                  : Metrics::Mode::replace);
   });

@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <ostream>
 #include <stdexcept>
 
@@ -54,7 +53,7 @@ void Metrics::open(const std::filesystem::path& path, Mode mode) {
     throw std::runtime_error("metrics file " + path.string() +
                              " cannot be opened for writing");
   }
-  file_.precision(std::numeric_limits<double>::max_digits10);
+  file_.precision(9);
 }
 
 void Metrics::write(const EpochSummary& summary) {

@@ -21,6 +21,7 @@
 #include "batches.hpp"
 #include "data.hpp"
 #include "network.hpp"
+#include "options.hpp"
 #include "training.hpp"
 
 namespace digits_test {
@@ -34,12 +35,13 @@ struct RunOptions {
   std::optional<std::int64_t> bucket_bytes;
 };
 
-inline constexpr double learning_rate = 2e-3;
+inline constexpr double learning_rate = digits::default_learning_rate;
 
 /// The example's training on the ranks of a communicator, step by step.
-class Run {
+class TrainingRun {
  public:
-  explicit Run(const RunOptions& options, MPI_Comm ranks = MPI_COMM_WORLD)
+  explicit TrainingRun(const RunOptions& options,
+                       MPI_Comm ranks = MPI_COMM_WORLD)
       : options_(options),
         communicator_(kzero::make_communicator(ranks)),
         data_(digits::load_digits(*communicator_, {})),

@@ -5,13 +5,16 @@
 #include <gtest/gtest.h>
 
 #include "examples/digits_support.hpp"
+#include "options.hpp"
 
 namespace {
 
 double accuracy_after_20_epochs(kzero::DType dtype) {
   digits_test::RunOptions options;
   options.network.dtype = dtype;
-  digits_test::Run run(options);
+  options.seed = static_cast<std::uint64_t>(digits::Options().seed);
+  options.weight_decay = digits::default_weight_decay;
+  digits_test::TrainingRun run(options);
   run.steps(0, 20 * run.steps_per_epoch());
   return run.held_out_accuracy();
 }

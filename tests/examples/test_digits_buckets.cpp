@@ -17,14 +17,14 @@ TEST_P(DigitsBuckets, SizeChangesNoBit) {
   options.network.hidden = {37, 20};
   options.network.dtype = GetParam();
   options.batch = 61;
-  digits_test::Run one_bucket(options);
+  digits_test::TrainingRun one_bucket(options);
   one_bucket.steps(0, 30);
   const auto expected = one_bucket.parameter_bytes();
   ASSERT_EQ(one_bucket.optimizer().plan().buckets().size(), 1u);
 
   for (const std::int64_t bytes : {1, 1000, 4096}) {
     options.bucket_bytes = bytes;
-    digits_test::Run run(options);
+    digits_test::TrainingRun run(options);
     run.steps(0, 30);
     EXPECT_GT(run.optimizer().plan().buckets().size(), 1u);
     EXPECT_TRUE(run.parameter_bytes() == expected) << bytes << " bytes";

@@ -62,7 +62,7 @@ serial::Training make_oracle(const Case& c) {
 class DigitsReference : public testing::TestWithParam<Case> {};
 
 TEST_P(DigitsReference, LossFollowsTheSerialOracle) {
-  digits_test::Run run(run_options(GetParam()));
+  digits_test::TrainingRun run(run_options(GetParam()));
   serial::Training oracle = make_oracle(GetParam());
 
   double first_ten = 0.0;

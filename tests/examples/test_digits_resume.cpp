@@ -12,8 +12,8 @@
 
 namespace {
 
-using digits_test::Run;
 using digits_test::TemporaryFile;
+using digits_test::TrainingRun;
 using digits_test::world_rank;
 using digits_test::world_size;
 
@@ -37,13 +37,13 @@ class DigitsResume : public testing::TestWithParam<kzero::DType> {};
 
 TEST_P(DigitsResume, SameRanksSameBits) {
   const TemporaryFile file("resume.h5");
-  Run run(run_options(GetParam()));
+  TrainingRun run(run_options(GetParam()));
   const std::int64_t epoch = run.steps_per_epoch();
   run.steps(0, 2 * epoch);
   digits::save(run.optimizer(), command_line(file), 2);
   run.steps(2 * epoch, 4 * epoch);
 
-  Run second(run_options(GetParam()));
+  TrainingRun second(run_options(GetParam()));
   ASSERT_EQ(digits::resume(second.optimizer(), command_line(file)), 2);
   second.steps(2 * epoch, 4 * epoch);
 
@@ -53,7 +53,7 @@ TEST_P(DigitsResume, SameRanksSameBits) {
 TEST_P(DigitsResume, OneRankLessFollowsTheSameLosses) {
   if (world_size() == 1) GTEST_SKIP() << "needs two ranks";
   const TemporaryFile file("resume_fewer.h5");
-  Run run(run_options(GetParam()));
+  TrainingRun run(run_options(GetParam()));
   const std::int64_t epoch = run.steps_per_epoch();
   run.steps(0, epoch);
   digits::save(run.optimizer(), command_line(file), 1);
@@ -66,7 +66,7 @@ TEST_P(DigitsResume, OneRankLessFollowsTheSameLosses) {
   MPI_Comm_split(MPI_COMM_WORLD, takes_part ? 0 : MPI_UNDEFINED, 0, &fewer);
   if (!takes_part) return;
   {
-    Run second(run_options(GetParam()), fewer);
+    TrainingRun second(run_options(GetParam()), fewer);
     EXPECT_EQ(digits::resume(second.optimizer(), command_line(file)), 1);
     EXPECT_TRUE(second.parameter_bytes() == saved);
     // Another number of ranks adds in another order: not the same bits. A
@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Types, DigitsResume,
 
 TEST(DigitsResumeOptions, CommandLineGoesBeforeTheFile) {
   const TemporaryFile file("resume_options.h5");
-  Run run(run_options(kzero::DType::float32));
+  TrainingRun run(run_options(kzero::DType::float32));
   digits::Options options = command_line(file);
   digits::save(run.optimizer(), options, 0);
 
@@ -104,7 +104,7 @@ TEST(DigitsResumeOptions, CommandLineGoesBeforeTheFile) {
 
 TEST(DigitsResumeErrors, EveryRankIsTold) {
   const TemporaryFile file("resume_errors.h5");
-  Run run(run_options(kzero::DType::float32));
+  TrainingRun run(run_options(kzero::DType::float32));
   digits::Options options = command_line(file);
   EXPECT_THROW(digits::resume(run.optimizer(), options),
                kzero::CheckpointError);
@@ -115,7 +115,7 @@ TEST(DigitsResumeErrors, EveryRankIsTold) {
 
   digits_test::RunOptions wider = run_options(kzero::DType::float32);
   wider.network.hidden = {33};
-  Run other(wider);
+  TrainingRun other(wider);
   EXPECT_THROW(digits::resume(other.optimizer(), command_line(file)),
                kzero::CheckpointError);
 }
