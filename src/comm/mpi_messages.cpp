@@ -188,11 +188,15 @@ void MessageSet::time_out(const std::string& time, Until until) {
 }
 
 void MessageSet::abandon() noexcept {
+  // A send cannot be taken back; it ends when the peer takes it, or never.
+  // First all are cancelled: to free one lets the others go on.
   for (std::size_t i = 0; i < requests_.size(); ++i) {
-    if (requests_[i] == MPI_REQUEST_NULL) continue;
-    // A send cannot be taken back; it ends when the peer takes it, or never.
-    if (messages_[i].is_receive) (void)MPI_Cancel(&requests_[i]);
-    (void)MPI_Request_free(&requests_[i]);
+    if (requests_[i] != MPI_REQUEST_NULL && messages_[i].is_receive) {
+      (void)MPI_Cancel(&requests_[i]);
+    }
+  }
+  for (MPI_Request& request : requests_) {
+    if (request != MPI_REQUEST_NULL) (void)MPI_Request_free(&request);
   }
   requests_.clear();
   messages_.clear();

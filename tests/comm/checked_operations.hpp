@@ -11,11 +11,22 @@
 #include <cstdint>
 #include <cstring>
 #include <kzero/communicator.hpp>
+#include <memory>
 #include <vector>
 
 #include "comm/backends.hpp"
 
 namespace kzero::test {
+
+/// Memory of the communicator with this content.
+inline std::shared_ptr<void> allocate_copy(
+    Communicator& communicator, const std::vector<std::byte>& content) {
+  std::shared_ptr<void> memory =
+      communicator.allocate(static_cast<std::int64_t>(content.size()));
+  std::copy(content.begin(), content.end(),
+            static_cast<std::byte*>(memory.get()));
+  return memory;
+}
 
 struct Cut {
   std::int64_t piece_bytes;
@@ -32,9 +43,11 @@ class CheckedReduction {
         cut_(cut),
         salt_(index),
         shards_(shards),
-        bucket_(make_bucket(dtype, shards.total(), rank_, salt_)) {
+        bytes_(shards.total() * size_of(dtype)),
+        bucket(allocate_copy(
+            communicator, make_bucket(dtype, shards.total(), rank_, salt_))) {
     ReduceArguments arguments;
-    arguments.bucket = bucket_.data();
+    arguments.bucket = bucket.get();
     arguments.dtype = dtype;
     arguments.shards = shards;
     arguments.piece_bytes = cut.piece_bytes;
@@ -61,10 +74,8 @@ class CheckedReduction {
     EXPECT_EQ(ticket->next(), nullptr);
     EXPECT_TRUE(ticket->test());
     // The bucket may be written again: nobody may see this.
-    std::fill(bucket_.begin(), bucket_.end(), std::byte{0xff});
+    std::memset(bucket.get(), 0xff, static_cast<std::size_t>(bytes_));
   }
-
-  ReductionTicket ticket;
 
  private:
   void check(const Contributions& piece) const {
@@ -92,7 +103,11 @@ class CheckedReduction {
   Cut cut_;
   int salt_;
   ShardTable shards_;
-  std::vector<std::byte> bucket_;
+  std::int64_t bytes_;
+
+ public:
+  std::shared_ptr<void> bucket;
+  ReductionTicket ticket;  // dropped before the bucket
 };
 
 /// A bucket in which only this rank's shard is filled in.
@@ -101,18 +116,18 @@ class CheckedGather {
   CheckedGather(Communicator& communicator, DType dtype, ShardTable shards,
                 int index)
       : dtype_(dtype), shards_(shards), salt_(index) {
-    const std::vector<std::byte> whole =
+    std::vector<std::byte> content =
         make_bucket(dtype, shards.total(), 0, salt_);
-    bucket_.assign(whole.size(), std::byte{0xee});
     const Range own = shards.range(communicator.rank());
-    const std::int64_t bytes = size_of(dtype);
-    if (!own.empty()) {
-      std::memcpy(bucket_.data() + own.begin * bytes,
-                  whole.data() + own.begin * bytes,
-                  static_cast<std::size_t>(own.size() * bytes));
+    for (std::int64_t i = 0; i < shards.total() * size_of(dtype); ++i) {
+      const std::int64_t index_of_element = i / size_of(dtype);
+      if (index_of_element < own.begin || index_of_element >= own.end) {
+        content[static_cast<std::size_t>(i)] = std::byte{0xee};
+      }
     }
+    bucket = allocate_copy(communicator, content);
     GatherArguments arguments;
-    arguments.bucket = bucket_.data();
+    arguments.bucket = bucket.get();
     arguments.dtype = dtype;
     arguments.shards = shards;
     arguments.index = index;
@@ -120,16 +135,20 @@ class CheckedGather {
   }
 
   void check() const {
-    EXPECT_EQ(bucket_, make_bucket(dtype_, shards_.total(), 0, salt_));
+    const std::vector<std::byte> expected =
+        make_bucket(dtype_, shards_.total(), 0, salt_);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
+                           static_cast<const std::byte*>(bucket.get())));
   }
-
-  Ticket ticket;
 
  private:
   DType dtype_;
   ShardTable shards_;
   int salt_;
-  std::vector<std::byte> bucket_;
+
+ public:
+  std::shared_ptr<void> bucket;
+  Ticket ticket;  // dropped before the bucket
 };
 
 }  // namespace kzero::test
