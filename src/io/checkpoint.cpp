@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include <kzero/checkpoint.hpp>
+#include <kzero/error.hpp>
+#include <optional>
+
+#include "core/message.hpp"
+#include "io/checkpoint_file.hpp"
+#include "io/gather_engine.hpp"
+#include "io/restored_numbers.hpp"
+#include "io/root_status.hpp"
+#include "optim/agreement.hpp"
+#include "optim/optimizer_access.hpp"
+
+namespace kzero {
+
+namespace {
+
+using namespace detail;
+
+/// Collective. Throws InvalidArgument on every rank when any rank is between a
+/// mark and step().
+void synchronize(ShardedOptimizer& optimizer, const char* what) {
+  std::string problem;
+  try {
+    OptimizerAccess::synchronize(optimizer, what);
+  } catch (const InvalidArgument& error) {
+    problem = error.what();
+  }
+  throw_if_any(*optimizer.communicator(), {what}, problem);
+}
+
+}  // namespace
+
+void save_checkpoint(ShardedOptimizer& optimizer,
+                     const std::filesystem::path& path,
+                     const CheckpointOptions& options) {
+  synchronize(optimizer, "save_checkpoint");
+  RootStatus status(*optimizer.communicator(), {"save"});
+  FileLayout layout;
+  std::optional<CheckpointWriter> writer;
+  RootFile root;
+  status.attempt([&] {
+    layout = layout_of(optimizer, options.user);
+    writer.emplace(path, layout);
+    root = {&layout, &*writer, nullptr};
+  });
+  gather_arrays(optimizer, root, status);
+  // Rank 0 has everything: the file is good, whatever becomes of the others.
+  status.attempt([&] {
+    writer->finish();
+    writer->take_name();
+  });
+  status.share();
+}
+
+CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
+                                  const std::filesystem::path& path) {
+  synchronize(optimizer, "load_checkpoint");
+  Communicator& communicator = *optimizer.communicator();
+  RootStatus status(communicator, {"load"});
+  FileLayout model;
+  std::optional<CheckpointReader> reader;
+  RootFile root;
+  RestoredNumbers numbers;
+  status.attempt([&] {
+    model = layout_of(optimizer, {});
+    reader.emplace(path);
+    numbers = restored_numbers(optimizer, model, reader->layout(), path);
+    root = {&model, nullptr, &*reader};
+  });
+  status.share();
+  broadcast(communicator, numbers);
+  scatter_arrays(optimizer, root, status);
+  restore(optimizer, numbers);
+  return numbers.content;
+}
+
+}  // namespace kzero

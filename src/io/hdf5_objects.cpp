@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "io/hdf5_objects.hpp"
+
+#include <algorithm>
+#include <kzero/error.hpp>
+
+#include "core/message.hpp"
+#include "io/array_pieces.hpp"
+
+namespace kzero::detail {
+
+namespace {
+
+constexpr unsigned remembered = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+
+Handle utf8_link() {
+  Handle list = own(H5Pcreate(H5P_LINK_CREATE), H5Pclose, "H5Pcreate");
+  check_hdf5(H5Pset_char_encoding(list.get(), H5T_CSET_UTF8),
+             "H5Pset_char_encoding");
+  return list;
+}
+
+extern "C" herr_t take_name(hid_t, const char* name, const H5L_info_t*,
+                            void* names) {
+  try {
+    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+    return 0;
+  } catch (...) {
+    return -1;
+  }
+}
+
+/// Calls f(memory space, file space, address) for each piece.
+template <class Byte, class F>
+void for_each_piece(const ArrayShape& shape, Byte* data,
+                    std::int64_t call_bytes, F&& f) {
+  const auto bytes = static_cast<std::int64_t>(H5Tget_size(shape.type));
+  if (bytes <= 0) throw_hdf5("H5Tget_size", SourceLine::current());
+  const std::int64_t limit = std::max<std::int64_t>(1, call_bytes / bytes);
+  const Handle file = make_space(shape.extents);
+  for (const ArrayPiece& piece : array_pieces(shape.extents, limit)) {
+    if (!piece.start.empty())
+      check_hdf5(
+          H5Sselect_hyperslab(file.get(), H5S_SELECT_SET, piece.start.data(),
+                              nullptr, piece.count.data(), nullptr),
+          "H5Sselect_hyperslab");
+    const Handle memory = make_space({&piece.size, 1});
+    f(memory.get(), file.get(), data + piece.offset * bytes);
+  }
+}
+
+}  // namespace
+
+Handle create_group(hid_t parent, const std::string& link) {
+  const Handle list = own(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, "H5Pcreate");
+  check_hdf5(H5Pset_link_creation_order(list.get(), remembered),
+             "H5Pset_link_creation_order");
+  check_hdf5(H5Pset_attr_creation_order(list.get(), remembered),
+             "H5Pset_attr_creation_order");
+  return own(H5Gcreate2(parent, link.c_str(), utf8_link().get(), list.get(),
+                        H5P_DEFAULT),
+             H5Gclose, "H5Gcreate");
+}
+
+Handle open_group(hid_t parent, const std::string& link) {
+  return own(H5Gopen2(parent, link.c_str(), H5P_DEFAULT), H5Gclose, "H5Gopen");
+}
+
+bool has_link(hid_t group, const std::string& link) {
+  return check_hdf5(H5Lexists(group, link.c_str(), H5P_DEFAULT), "H5Lexists") >
+         0;
+}
+
+std::vector<std::string> link_names(hid_t group) {
+  const Handle list =
+      own(H5Gget_create_plist(group), H5Pclose, "H5Gget_create_plist");
+  unsigned order = 0;
+  check_hdf5(H5Pget_link_creation_order(list.get(), &order),
+             "H5Pget_link_creation_order");
+  std::vector<std::string> names;
+  const bool by_order = (order & H5P_CRT_ORDER_TRACKED) != 0;
+  check_hdf5(H5Literate(group, by_order ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME,
+                        H5_ITER_INC, nullptr, take_name, &names),
+             "H5Literate");
+  return names;
+}
+
+Handle make_space(std::span<const std::int64_t> extents) {
+  if (extents.empty()) return own(H5Screate(H5S_SCALAR), H5Sclose, "H5Screate");
+  const std::vector<hsize_t> sizes(extents.begin(), extents.end());
+  return own(
+      H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr),
+      H5Sclose, "H5Screate_simple");
+}
+
+std::vector<std::int64_t> extents_of(hid_t space) {
+  if (H5Sget_simple_extent_type(space) == H5S_NULL)
+    throw CheckpointError("a dataspace is null");
+  const int rank =
+      check_hdf5(H5Sget_simple_extent_ndims(space), "H5Sget_simple_extent");
+  std::vector<hsize_t> sizes(static_cast<std::size_t>(rank));
+  check_hdf5(H5Sget_simple_extent_dims(space, sizes.data(), nullptr),
+             "H5Sget_simple_extent");
+  return {sizes.begin(), sizes.end()};
+}
+
+Handle create_dataset(hid_t parent, const std::string& link, hid_t type,
+                      std::span<const std::int64_t> extents) {
+  const Handle list = own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "H5Pcreate");
+  check_hdf5(H5Pset_layout(list.get(), H5D_CONTIGUOUS), "H5Pset_layout");
+  check_hdf5(H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY),
+             "H5Pset_alloc_time");
+  // Strings of any length need a fill value: no string.
+  if (check_hdf5(H5Tis_variable_str(type), "H5Tis_variable_str") == 0)
+    check_hdf5(H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER),
+               "H5Pset_fill_time");
+  check_hdf5(H5Pset_obj_track_times(list.get(), false),
+             "H5Pset_obj_track_times");
+  const Handle space = make_space(extents);
+  return own(H5Dcreate2(parent, link.c_str(), type, space.get(),
+                        utf8_link().get(), list.get(), H5P_DEFAULT),
+             H5Dclose, "H5Dcreate");
+}
+
+Handle open_dataset(hid_t parent, const std::string& link) {
+  return own(H5Dopen2(parent, link.c_str(), H5P_DEFAULT), H5Dclose, "H5Dopen");
+}
+
+void write_dataset(hid_t dataset, const ArrayShape& shape, const void* data,
+                   std::int64_t call_bytes) {
+  for_each_piece(shape, static_cast<const std::byte*>(data), call_bytes,
+                 [&](hid_t memory, hid_t file, const std::byte* place) {
+                   check_hdf5(H5Dwrite(dataset, shape.type, memory, file,
+                                       H5P_DEFAULT, place),
+                              "H5Dwrite");
+                 });
+}
+
+void read_dataset(hid_t dataset, const ArrayShape& shape, void* data,
+                  std::int64_t call_bytes) {
+  const Handle type = own(H5Dget_type(dataset), H5Tclose, "H5Dget_type");
+  if (check_hdf5(H5Tequal(type.get(), shape.type), "H5Tequal") == 0)
+    throw CheckpointError("a dataset has another number type than expected");
+  const Handle space = own(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
+  if (!std::ranges::equal(extents_of(space.get()), shape.extents))
+    throw CheckpointError(
+        concat("a dataset has the shape ",
+               std::span<const std::int64_t>(extents_of(space.get())),
+               ", expected ", shape.extents));
+  for_each_piece(shape, static_cast<std::byte*>(data), call_bytes,
+                 [&](hid_t memory, hid_t file, std::byte* place) {
+                   check_hdf5(H5Dread(dataset, shape.type, memory, file,
+                                      H5P_DEFAULT, place),
+                              "H5Dread");
+                 });
+}
+
+}  // namespace kzero::detail

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Groups and datasets, as the format uses them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/hdf5_call.hpp"
+
+namespace kzero::detail {
+
+/// A group that remembers the order in which its members were created.
+/// Link names are UTF-8 without NUL.
+Handle create_group(hid_t parent, const std::string& link);
+Handle open_group(hid_t parent, const std::string& link);
+bool has_link(hid_t group, const std::string& link);
+
+/// Names of the group's links, in the order of creation where the group
+/// remembers it, else by name.
+std::vector<std::string> link_names(hid_t group);
+
+/// A dataspace of these extents; scalar when there are none.
+Handle make_space(std::span<const std::int64_t> extents);
+/// Throws CheckpointError for a null dataspace.
+std::vector<std::int64_t> extents_of(hid_t space);
+
+/// A contiguous dataset whose place in the file is fixed at once. Nothing is
+/// written.
+Handle create_dataset(hid_t parent, const std::string& link, hid_t type,
+                      std::span<const std::int64_t> extents);
+Handle open_dataset(hid_t parent, const std::string& link);
+
+/// An array in memory, in C order, with the type and the extents of the whole
+/// dataset.
+struct ArrayShape {
+  hid_t type = H5I_INVALID_HID;
+  std::span<const std::int64_t> extents;
+};
+
+/// Bytes that a single call moves at most: HDF5 over MPI-IO fails past 2 GiB.
+inline constexpr std::int64_t largest_call = std::int64_t{1} << 29;
+
+void write_dataset(hid_t dataset, const ArrayShape& shape, const void* data,
+                   std::int64_t call_bytes = largest_call);
+
+/// Throws CheckpointError, before anything is read, when the dataset has
+/// another type or other extents.
+void read_dataset(hid_t dataset, const ArrayShape& shape, void* data,
+                  std::int64_t call_bytes = largest_call);
+
+}  // namespace kzero::detail

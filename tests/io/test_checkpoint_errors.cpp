@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Failures of saving and loading: the same error on every rank, and what was
+// there before stays.
+#include <gtest/gtest.h>
+
+#include <kzero/checkpoint.hpp>
+#include <memory>
+#include <string>
+
+#include "io/checkpoint_error.hpp"
+#include "io/checkpoint_file.hpp"
+#include "io/checkpoint_model.hpp"
+#include "io/file_size_limit.hpp"
+#include "io/optimizer_snapshot.hpp"
+#include "io/scratch_folder.hpp"
+#include "io/sub_communicator.hpp"
+
+namespace kzero::test {
+namespace {
+
+class CheckpointErrors : public testing::Test {
+ protected:
+  CheckpointErrors() {
+    write_start(optimizer, 1);
+    train(optimizer, 2);
+  }
+
+  /// The message, when it is the same on every rank.
+  std::string common(const std::string& message) {
+    std::string roots = message;
+    Snapshot all = {{"message", roots}};
+    broadcast(all, MPI_COMM_WORLD);
+    EXPECT_EQ(message, all["message"]);
+    return message;
+  }
+
+  std::string save_error(const std::filesystem::path& path,
+                         const UserData& user = {}) {
+    return common(
+        checkpoint_error([&] { save_checkpoint(optimizer, path, {user}); }));
+  }
+
+  /// Of loading into optimizer, which must stay as it was.
+  std::string load_error(const std::filesystem::path& path) {
+    const Snapshot before = snapshot(optimizer, MPI_COMM_WORLD);
+    const std::string message =
+        common(checkpoint_error([&] { load_checkpoint(optimizer, path); }));
+    EXPECT_TRUE(equal(snapshot(optimizer, MPI_COMM_WORLD), before));
+    return message;
+  }
+
+  void expect_training_goes_on() {
+    auto undisturbed = make_varied(world(), 600);
+    write_start(undisturbed, 1);
+    train(undisturbed, 3);
+    train(optimizer, 1);
+    EXPECT_TRUE(equal(snapshot(optimizer, MPI_COMM_WORLD),
+                      snapshot(undisturbed, MPI_COMM_WORLD)));
+  }
+
+  const ScratchFolder folder{MPI_COMM_WORLD};
+  ShardedOptimizer optimizer = make_varied(world(), 600);
+  const bool root = optimizer.communicator()->rank() == 0;
+};
+
+TEST_F(CheckpointErrors, OfPathsThatCannotBeWritten) {
+  EXPECT_TRUE(says(save_error(folder / "none" / "c.h5"),
+                   {"none/c.h5", "No such file or directory"}));
+  EXPECT_TRUE(says(save_error(folder.path()), {"Is a directory"}));
+  EXPECT_TRUE(says(save_error(""), {"names no file"}));
+  EXPECT_TRUE(folder.names().empty());
+  expect_training_goes_on();
+}
+
+TEST_F(CheckpointErrors, OfUserDataThatCannotBeWritten) {
+  EXPECT_TRUE(
+      says(save_error(folder / "c.h5",
+                      root ? UserData{{"bad", UserArray<float>{{3}, {}}}}
+                           : UserData{}),
+           {"\"bad\"", "(3)"}));
+  EXPECT_TRUE(folder.names().empty());
+}
+
+// Case 24, at every stage of the file.
+TEST_F(CheckpointErrors, OfAFullDiskLeaveTheOldFile) {
+  save_checkpoint(optimizer, folder / "c.h5");
+  const std::string old = file_bytes(folder / "c.h5");
+  for (std::size_t limit = 0; limit < old.size(); limit += 4999) {
+    std::unique_ptr<FileSizeLimit> full;
+    if (root) full = std::make_unique<FileSizeLimit>(limit);
+    EXPECT_TRUE(says(save_error(folder / "c.h5"),
+                     {"c.h5", "File too large", "at byte", "untouched"}));
+  }
+  EXPECT_EQ(file_bytes(folder / "c.h5"), old);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"c.h5"});
+  expect_training_goes_on();
+  save_checkpoint(optimizer, folder / "c.h5");
+  load_checkpoint(optimizer, folder / "c.h5");
+}
+
+TEST_F(CheckpointErrors, OfFilesThatAreNone) {
+  EXPECT_TRUE(says(load_error(folder / "none.h5"),
+                   {"none.h5", "No such file or directory"}));
+  if (root) write_bytes(folder / "text", "hello");
+  EXPECT_TRUE(says(load_error(folder / "text"), {"text", "not an HDF5 file"}));
+  save_checkpoint(optimizer, folder / "c.h5");
+  if (root)
+    std::filesystem::resize_file(
+        folder / "c.h5", std::filesystem::file_size(folder / "c.h5") / 2);
+  EXPECT_TRUE(says(load_error(folder / "c.h5"), {"c.h5", "truncated"}));
+  expect_training_goes_on();
+}
+
+TEST_F(CheckpointErrors, OfOtherModels) {
+  ParameterSet model;
+  model.add("layer 1/weight", {7, 31}, typed(DType::bfloat16));
+  model.add("five", {5}, typed(DType::float64));
+  model.add("own", {2});
+  ShardedOptimizer other(world(), model, {});
+  save_checkpoint(other, folder / "c.h5");
+  EXPECT_TRUE(says(
+      load_error(folder / "c.h5"),
+      {"c.h5", "\"layer 1/weight\" has the shape (7, 31), expected (31, 7)",
+       "\"five\" is float64, expected float32", "does not have: \"own\"",
+       "\"layer 1/bias\"", "and 5 more", "groups missing"}));
+  expect_training_goes_on();
+}
+
+TEST_F(CheckpointErrors, OfOtherRules) {
+  const auto save_with = [&](const Rule& rule) {
+    OptimizerOptions options = varied_options(600);
+    options.groups["momentum"] = rule;
+    ShardedOptimizer other(world(), varied_model(), options);
+    save_checkpoint(other, folder / "c.h5");
+    return load_error(folder / "c.h5");
+  };
+  EXPECT_TRUE(says(save_with(AdamW{}),
+                   {"\"momentum\" has the rule \"adamw\", expected \"sgd\""}));
+  EXPECT_TRUE(says(save_with(Sgd{}), {"\"a scalar\"", "\"momentum_buffer\""}));
+}
+
+TEST_F(CheckpointErrors, OfHyperparametersThatAreNotValid) {
+  save_checkpoint(optimizer, folder / "c.h5");
+  if (root) {
+    const detail::Handle file = detail::own(
+        H5Fopen((folder / "c.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose,
+        "H5Fopen");
+    const detail::Handle attribute =
+        detail::own(H5Aopen_by_name(file.get(), "optimizer/plain",
+                                    "learning_rate", H5P_DEFAULT, H5P_DEFAULT),
+                    H5Aclose, "H5Aopen");
+    const double bad = -1;
+    detail::check_hdf5(H5Awrite(attribute.get(), H5T_IEEE_F64LE, &bad),
+                       "H5Awrite");
+  }
+  EXPECT_TRUE(
+      says(load_error(folder / "c.h5"), {"\"plain\"", "learning_rate", "-1"}));
+}
+
+// A file whose arrays cannot all be read: the checksum of one is wrong.
+TEST_F(CheckpointErrors, InTheMiddleOfTheArraysSaySo) {
+  save_checkpoint(optimizer, folder / "c.h5");
+  if (root) {
+    using namespace detail;
+    std::string marks(1000 * 4, 'Q');
+    {
+      const Handle file =
+          own(H5Fopen((folder / "c.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT),
+              H5Fclose, "H5Fopen");
+      const Handle place =
+          open_group(file.get(), "parameters/" + std::string(300, 'n'));
+      check_hdf5(H5Ldelete(place.get(), "exp_avg_sq", H5P_DEFAULT),
+                 "H5Ldelete");
+      const Handle list =
+          own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "H5Pcreate");
+      const hsize_t extent = 1000;
+      check_hdf5(H5Pset_chunk(list.get(), 1, &extent), "H5Pset_chunk");
+      check_hdf5(H5Pset_fletcher32(list.get()), "H5Pset_fletcher32");
+      const Handle space = own(H5Screate_simple(1, &extent, nullptr), H5Sclose,
+                               "H5Screate_simple");
+      const Handle dataset =
+          own(H5Dcreate2(place.get(), "exp_avg_sq", H5T_IEEE_F32LE, space.get(),
+                         H5P_DEFAULT, list.get(), H5P_DEFAULT),
+              H5Dclose, "H5Dcreate");
+      check_hdf5(H5Dwrite(dataset.get(), H5T_IEEE_F32LE, H5S_ALL, H5S_ALL,
+                          H5P_DEFAULT, marks.data()),
+                 "H5Dwrite");
+    }
+    std::string bytes = file_bytes(folder / "c.h5");
+    bytes[bytes.find(marks) + 5] = 'R';
+    write_bytes(folder / "c.h5", bytes);
+  }
+  const std::string message = common(
+      checkpoint_error([&] { load_checkpoint(optimizer, folder / "c.h5"); }));
+  EXPECT_TRUE(
+      says(message, {"c.h5", "\"exp_avg_sq\"", "nnn\"", "partly overwritten"}));
+  train(optimizer, 1);
+}
+
+TEST_F(CheckpointErrors, OfMarksOnOneRank) {
+  const int last = optimizer.communicator()->size() - 1;
+  if (optimizer.communicator()->rank() == last) optimizer.mark_ready({0});
+  EXPECT_TRUE(says(common(message_of<InvalidArgument>(
+                       [&] { save_checkpoint(optimizer, folder / "c.h5"); })),
+                   {"save_checkpoint"}));
+  EXPECT_TRUE(says(common(message_of<InvalidArgument>(
+                       [&] { load_checkpoint(optimizer, folder / "c.h5"); })),
+                   {"load_checkpoint"}));
+  EXPECT_TRUE(folder.names().empty());
+}
+
+}  // namespace
+}  // namespace kzero::test
