@@ -13,56 +13,16 @@
 
 #include "comm/backends.hpp"
 #include "comm/checked_operations.hpp"
+#include "comm/failures.hpp"
 #include "comm/world.hpp"
 
 namespace kzero::test {
 namespace {
 
-using Call = std::function<void(Communicator&)>;
-
 constexpr std::chrono::milliseconds bound(300);
 
 std::shared_ptr<Communicator> make_impatient() {
   return make_communicator(MPI_COMM_WORLD, {Backend::mpi, bound});
-}
-
-void expect_part(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos)
-      << "expected: " << part << ", got: " << text;
-}
-
-/// Every later call is refused at once, with the first reason.
-void expect_unusable(Communicator& communicator, const std::string& reason) {
-  const ShardTable shards = ShardTable::uniform(communicator.size(), 1);
-  std::vector<double> data(static_cast<std::size_t>(communicator.size()) + 1);
-  void* const buffer = data.data();
-  ReduceArguments reduce;
-  reduce.bucket = buffer;
-  reduce.shards = shards;
-  GatherArguments gather;
-  gather.bucket = buffer;
-  gather.shards = shards;
-  const Call calls[] = {
-      [](Communicator& c) { c.barrier({"call"}); },
-      [&](Communicator& c) { c.broadcast(buffer, 8, 0, {"call"}); },
-      [&](Communicator& c) { c.all_gather(buffer, 8, buffer, {"call"}); },
-      [&](Communicator& c) {
-        c.gather(buffer, buffer, shards, 8, 0, {"call"});
-      },
-      [&](Communicator& c) {
-        c.scatter(buffer, buffer, shards, 8, 0, {"call"});
-      },
-      [&](Communicator& c) { c.start_reduce(reduce); },
-      [&](Communicator& c) { c.start_all_gather(gather); },
-      [&](Communicator& c) { c.all_reduce_sum(std::span(data), {"call"}); },
-      [](Communicator& c) { c.allocate(8); },
-  };
-  for (const Call& call : calls) {
-    const std::string message =
-        message_of<CommunicationError>([&] { call(communicator); });
-    expect_part(message, "refused (the communicator is unusable");
-    expect_part(message, reason);
-  }
 }
 
 enum class Waiting { all, rank_0 };
@@ -307,55 +267,6 @@ TEST(Failures, LeaveOtherCommunicatorsAlone) {
                              0);
   reduction.take_all();
 }
-
-class DroppedTicket : public OverBackends {};
-
-TEST_P(DroppedTicket, OfAReduction) {
-  {
-    CheckedReduction reduction(*communicator, DType::float32,
-                               ShardTable::uniform(size, 1000), {64, 1}, 7);
-    EXPECT_NE(reduction.ticket->next(), nullptr);
-  }
-  expect_unusable(*communicator, "reduce of bucket 7: dropped before its end");
-}
-
-TEST_P(DroppedTicket, OfAGather) {
-  {
-    const CheckedGather gather(*communicator, DType::float32,
-                               ShardTable::uniform(size, 1000), 7);
-  }
-  expect_unusable(*communicator,
-                  "all-gather of bucket 7: dropped before its end");
-}
-
-TEST_P(DroppedTicket, AfterTheEndIsFine) {
-  {
-    CheckedReduction reduction(*communicator, DType::float32,
-                               ShardTable::uniform(size, 1000), {64, 1}, 7);
-    reduction.take_all();
-    const CheckedGather gather(*communicator, DType::float32,
-                               ShardTable::uniform(size, 1000), 7);
-    gather.ticket->wait();
-  }
-  communicator->barrier({});
-}
-
-TEST_P(DroppedTicket, MemoryStays) {
-  std::shared_ptr<void> memory = communicator->allocate(1000 * size * 4);
-  {
-    GatherArguments arguments;
-    arguments.bucket = memory.get();
-    arguments.shards = ShardTable::uniform(size, 1000);
-    const Ticket dropped = communicator->start_all_gather(arguments);
-  }
-  auto* const late = static_cast<char*>(memory.get());
-  communicator.reset();
-  memory.reset();
-  late[0] = 1;  // what a late message does; a checker of memory would tell
-  EXPECT_EQ(late[0], 1);
-}
-
-OVER_ALL_BACKENDS(DroppedTicket);
 
 }  // namespace
 }  // namespace kzero::test
