@@ -44,7 +44,7 @@ TEST_F(Lifetimes, CommunicatorNeedsMpi) {
     expect_refused([] { make_communicator(MPI_COMM_WORLD); }, "MPI_Init");
     MPI_Init(nullptr, nullptr);
     MPI_Finalize();
-    expect_refused([] { make_communicator(MPI_COMM_WORLD); }, "finalised");
+    expect_refused([] { make_communicator(MPI_COMM_WORLD); }, "MPI_Finalize");
   });
 }
 
