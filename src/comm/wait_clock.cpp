@@ -30,7 +30,7 @@ bool WaitClock::expired() {
 }
 
 std::string WaitClock::text() const {
-  const auto tenths = elapsed_ / std::chrono::milliseconds(100);
+  const auto tenths = limit_ / std::chrono::milliseconds(100);
   return concat(tenths / 10, '.', tenths % 10, " s");
 }
 

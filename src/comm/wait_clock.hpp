@@ -19,7 +19,7 @@ class WaitClock {
   /// To be called after a poll that found nothing.
   bool expired();
 
-  /// The elapsed time for messages: "2.0 s".
+  /// The limit, for messages: "2.0 s".
   std::string text() const;
 
  private:

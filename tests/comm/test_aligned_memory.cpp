@@ -10,6 +10,10 @@
 
 #include "comm/aligned_memory.hpp"
 
+// AddressSanitizer shall fail as any allocator does, and not end the program.
+extern "C" const char* __asan_default_options();
+const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+
 namespace kzero::detail {
 namespace {
 

@@ -9,11 +9,15 @@
 #include "comm/backends.hpp"
 #include "comm/checked_operations.hpp"
 #include "comm/failures.hpp"
+#include "comm/world.hpp"
 
 namespace kzero::test {
 namespace {
 
-class DroppedTicket : public OverBackends {};
+class DroppedTicket : public OverBackends {
+ protected:
+  void TearDown() override { meet(MPI_COMM_WORLD); }
+};
 
 TEST_P(DroppedTicket, OfAReduction) {
   {

@@ -18,11 +18,11 @@ TEST(LateRank, IsMissedByTheOthersAndMissesThem) {
   const OwnComm given;
   const OwnComm own;
   const int late = world_size() - 1;
-  if (world_rank() == late) MPI_Barrier(own);
+  if (world_rank() == late) meet(own);
   const std::string message = message_of<CommunicationError>([&] {
     make_communicator(given, {Backend::mpi, std::chrono::milliseconds(300)});
   });
-  if (world_rank() != late) MPI_Barrier(own);
+  if (world_rank() != late) meet(own);
   EXPECT_EQ(
       message.find("making a communicator timed out after 0.3 s on rank " +
                    std::to_string(world_rank())),
@@ -30,7 +30,7 @@ TEST(LateRank, IsMissedByTheOthersAndMissesThem) {
       << message;
 
   // Everyone has come now: the next one is made.
-  MPI_Barrier(own);
+  meet(own);
   make_communicator(given, {Backend::mpi, std::chrono::seconds(30)})
       ->barrier({});
 }

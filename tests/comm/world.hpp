@@ -6,6 +6,9 @@
 
 #include <mpi.h>
 
+#include <cstddef>
+#include <vector>
+
 namespace kzero::test {
 
 /// A communicator of the test's own.
@@ -37,6 +40,25 @@ inline int world_size() {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   return size;
+}
+
+/// Every rank exchanges a message with every other one. Whoever leaves it has
+/// taken in what the others sent before, wanted or not. After a failure this
+/// must come before MPI_Finalize, where MPICH waits for ever to get rid of more
+/// messages than fit between two ranks when the other one has left already.
+inline void meet(MPI_Comm comm) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  std::vector<MPI_Request> requests;
+  std::vector<char> received(static_cast<std::size_t>(size));
+  const char sent = 0;
+  for (int peer = 0; peer < size; ++peer) {
+    MPI_Irecv(&received[static_cast<std::size_t>(peer)], 1, MPI_CHAR, peer, 1,
+              comm, &requests.emplace_back());
+    MPI_Isend(&sent, 1, MPI_CHAR, peer, 1, comm, &requests.emplace_back());
+  }
+  MPI_Waitall(static_cast<int>(requests.size()), requests.data(),
+              MPI_STATUSES_IGNORE);
 }
 
 }  // namespace kzero::test
