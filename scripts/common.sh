@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # SPDX-FileCopyrightText: 2026 The kzero authors
 # SPDX-License-Identifier: BSD-3-Clause
 

@@ -37,7 +37,7 @@ enum class Collective : std::uint8_t {
 /// One call of a collective: what its messages and its errors are marked with.
 struct Activity {
   Subject subject;
-  int tag = 0;
+  int tag = 0;  // without the size
   /// Data passes through other ranks: the one that is waited for may itself be
   /// waiting for the one that is missing.
   bool relayed = false;
@@ -67,13 +67,28 @@ class MpiLink {
     return (rank_ + distance % size_ + size_) % size_;
   }
 
-  /// A tag for the next call of a collective. It holds the kind, the number of
-  /// the call (modulo 512) and the mark (modulo 8: bucket or root), so that
-  /// calls that differ between ranks never match: they time out. Calls whose
-  /// tags are equal because the numbers wrap match in order, as MPI promises.
-  /// Throws CommunicationError when broken.
+  /// The next call of a collective. Throws CommunicationError when broken.
   Activity begin(Collective kind, const Subject& subject,
                  std::int64_t mark = 0);
+
+  /// The tag of a transfer of so many bytes. It holds the kind, the number of
+  /// the call (modulo 512), the mark (modulo 8: bucket or root) and the size
+  /// (modulo what is left of MPI's tags), so that calls that differ between
+  /// ranks do not match: they time out. Where the numbers wrap and tags are
+  /// equal, messages match in the order of the calls, as MPI promises.
+  ///
+  /// The size is there because MPICH hands a message that is longer than its
+  /// receive to the error handler of MPI_COMM_SELF, which is the caller's and
+  /// ends the program by default.
+  int tag(const Activity& activity, std::int64_t bytes) const {
+    return activity.tag +
+           tags_without_size * static_cast<int>(bytes % size_marks_);
+  }
+
+  /// What a peer has sent that does not fit an activity that waits for it, in
+  /// words; empty when it has sent nothing.
+  std::string describe_unexpected(const Activity& expected, int peer,
+                                  std::int64_t bytes) const;
 
   const std::shared_ptr<Health>& health() const { return health_; }
 
@@ -105,6 +120,8 @@ class MpiLink {
   void dismiss(MessageSet& messages) noexcept;
 
  private:
+  static constexpr int tags_without_size = 1 << 15;
+
   void break_off_at(const Subject& subject, std::string_view why) noexcept;
   void abandon() noexcept;
 
@@ -115,6 +132,7 @@ class MpiLink {
   std::int64_t message_bytes_ = std::int64_t{1} << 30;
   int calls_ = 0;  // of collectives, modulo what a tag holds
   std::shared_ptr<Health> health_ = std::make_shared<Health>();
+  std::int64_t size_marks_ = 1;
   std::vector<MessageSet*> sets_;
 };
 

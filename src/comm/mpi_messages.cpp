@@ -14,6 +14,8 @@ namespace kzero::detail {
 
 namespace {
 
+constexpr const char* advice = ": does every rank make the same calls?";
+
 /// "rank 3" or "ranks 1, 2, 5 and 40 more"; the ranks ascend.
 std::string list_of(const std::vector<int>& ranks) {
   constexpr std::size_t shown = 8;
@@ -41,10 +43,11 @@ void MessageSet::begin(const Activity& activity, std::size_t limit) {
 
 void MessageSet::receive(void* data, std::int64_t bytes, int peer) {
   auto* next = static_cast<std::byte*>(data);
+  const int tag = link_.tag(activity_, bytes);
   do {
     const std::int64_t part = std::min(bytes, link_.message_bytes());
     const int count = static_cast<int>(part);
-    link_.check(MPI_Irecv(next, count, MPI_BYTE, peer, activity_.tag,
+    link_.check(MPI_Irecv(next, count, MPI_BYTE, peer, tag,
                           link_.communicator(), add({peer, count, true})),
                 "MPI_Irecv", activity_.subject);
     bytes -= part;
@@ -54,10 +57,11 @@ void MessageSet::receive(void* data, std::int64_t bytes, int peer) {
 
 void MessageSet::send(const void* data, std::int64_t bytes, int peer) {
   const auto* next = static_cast<const std::byte*>(data);
+  const int tag = link_.tag(activity_, bytes);
   do {
     const std::int64_t part = std::min(bytes, link_.message_bytes());
     const int count = static_cast<int>(part);
-    link_.check(MPI_Isend(next, count, MPI_BYTE, peer, activity_.tag,
+    link_.check(MPI_Isend(next, count, MPI_BYTE, peer, tag,
                           link_.communicator(), add({peer, count, false})),
                 "MPI_Isend", activity_.subject);
     bytes -= part;
@@ -121,8 +125,6 @@ void MessageSet::check_completed(int code) {
     link_.fail(concat(name_of(activity_.subject), " failed on rank ",
                       link_.rank(), ": rank ", message.peer, ' ', problem));
   };
-  constexpr const char* advice =
-      ": does every rank make the same calls with the same sizes?";
   for (std::size_t i = 0; i < completed_.size(); ++i) {
     const Message& message = messages_[static_cast<std::size_t>(completed_[i])];
     const MPI_Status& status = statuses_[i];
@@ -166,9 +168,13 @@ void MessageSet::remove_completed() noexcept {
 
 void MessageSet::time_out(const std::string& time, Until until) {
   std::vector<int> missing;
+  std::string unexpected;
   for (const Message& message : messages_) {
-    if (until == Until::ended || message.is_receive) {
-      missing.push_back(message.peer);
+    if (until == Until::received && !message.is_receive) continue;
+    missing.push_back(message.peer);
+    if (message.is_receive && unexpected.empty()) {
+      unexpected =
+          link_.describe_unexpected(activity_, message.peer, message.bytes);
     }
   }
   std::sort(missing.begin(), missing.end());
@@ -178,15 +184,19 @@ void MessageSet::time_out(const std::string& time, Until until) {
       link_.rank(), ": no answer from ", list_of(missing), " (", missing.size(),
       " of ", counted(link_.size() - 1, "peer"), ")",
       activity_.relayed ? ", which may itself wait for another rank" : "",
-      ": does every rank make the same calls?"));
+      unexpected, advice));
 }
 
 void MessageSet::abandon() noexcept {
+  // A send cannot be taken back; it ends when the peer takes it, or never.
+  // First all are cancelled: to free one lets the others go on.
   for (std::size_t i = 0; i < requests_.size(); ++i) {
-    if (requests_[i] == MPI_REQUEST_NULL) continue;
-    // A send cannot be taken back; it ends when the peer takes it, or never.
-    if (messages_[i].is_receive) (void)MPI_Cancel(&requests_[i]);
-    (void)MPI_Request_free(&requests_[i]);
+    if (requests_[i] != MPI_REQUEST_NULL && messages_[i].is_receive) {
+      (void)MPI_Cancel(&requests_[i]);
+    }
+  }
+  for (MPI_Request& request : requests_) {
+    if (request != MPI_REQUEST_NULL) (void)MPI_Request_free(&request);
   }
   requests_.clear();
   messages_.clear();

@@ -6,27 +6,14 @@
 #include <mpi.h>
 
 #include <Kokkos_Core.hpp>
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
 #include <kzero/error.hpp>
 #include <kzero/runtime.hpp>
 #include <string>
 
-namespace kzero {
-namespace {
+#include "support/in_own_process.hpp"
 
-/// Ends the process with 0, or with 1 and the reason on stderr.
-template <class F>
-[[noreturn]] void run(F&& scenario) {
-  try {
-    scenario();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "unexpected: %s\n", error.what());
-    std::exit(1);
-  }
-  std::exit(testing::Test::HasFailure() ? 1 : 0);
-}
+namespace kzero::test {
+namespace {
 
 bool mpi_initialized() {
   int flag = 0;
@@ -50,13 +37,7 @@ void expect_initialize_refused(const std::string& who) {
   }
 }
 
-class Runtime : public testing::Test {
- protected:
-  Runtime() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-};
-
-#define EXPECT_RUNS(...) \
-  EXPECT_EXIT(run(__VA_ARGS__), testing::ExitedWithCode(0), "")
+using Runtime = InOwnProcess;
 
 TEST_F(Runtime, StartsAndEndsBoth) {
   EXPECT_RUNS([] {
@@ -142,4 +123,4 @@ TEST_F(Runtime, RefusesWhatCannotStartTwice) {
 }
 
 }  // namespace
-}  // namespace kzero
+}  // namespace kzero::test
