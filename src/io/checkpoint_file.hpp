@@ -44,6 +44,7 @@ class CheckpointWriter {
   NewFile file_;
   ElementTypes types_;
   std::int64_t call_bytes_;
+  Handle driver_;  // outlives what it writes
   Handle hdf5_;
   Handle parameters_;
 };

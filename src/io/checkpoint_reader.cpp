@@ -43,7 +43,8 @@ Handle open_hdf5(const std::filesystem::path& path) {
   const Handle access = own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "H5Pcreate");
   check_hdf5(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG),
              "H5Pset_fclose_degree");
-#if H5_VERSION_GE(1, 10, 7)
+#if H5_VERSION_GE(1, 12, 1) || \
+    (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
   // Files are replaced, never changed: a lock protects nothing, and some file
   // systems have none.
   check_hdf5(H5Pset_file_locking(access.get(), false, true),

@@ -54,9 +54,11 @@ void create_parameter(hid_t parent, const ParameterLayout& parameter,
 CheckpointWriter::CheckpointWriter(const std::filesystem::path& path,
                                    const FileLayout& layout,
                                    std::int64_t call_bytes)
-    : file_(path), call_bytes_(call_bytes) {
+    : file_(path),
+      call_bytes_(call_bytes),
+      driver_(register_new_file_driver()) {
   check_user_data(layout.content.user);
-  hdf5_ = create_hdf5(file_);
+  hdf5_ = create_hdf5(file_, driver_.get());
   write_root(hdf5_.get(), layout.content);
   write_groups(hdf5_.get(), layout.groups);
   write_user_data(create_group(hdf5_.get(), "user").get(), layout.content.user);

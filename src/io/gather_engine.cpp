@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstring>
 #include <kzero/error.hpp>
-#include <memory>
-#include <new>
+#include <utility>
 
+#include "comm/aligned_memory.hpp"
 #include "optim/optimizer_access.hpp"
 
 namespace kzero::detail {
@@ -23,10 +23,15 @@ constexpr const char* partly_loaded =
 /// Room on rank 0 for one array of the largest bucket.
 class Staging {
  public:
+  Staging() = default;
+  ~Staging() { free_aligned(data_); }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
   void allocate(std::int64_t bytes) {
-    bytes_.reset(new std::byte[static_cast<std::size_t>(bytes)]);
+    data_ = static_cast<std::byte*>(allocate_aligned(bytes));
   }
-  std::byte* data() { return bytes_.get(); }
+  std::byte* data() { return data_; }
 
   /// Calls f, a collective on this memory. When it breaks off, peers may still
   /// write here: the memory is leaked.
@@ -35,13 +40,13 @@ class Staging {
     try {
       f();
     } catch (const CommunicationError&) {
-      static_cast<void>(bytes_.release());
+      leak(std::exchange(data_, nullptr));
       throw;
     }
   }
 
  private:
-  std::unique_ptr<std::byte[]> bytes_;
+  std::byte* data_ = nullptr;
 };
 
 /// One bucket of the optimizer and its parameters' places in it.
@@ -95,9 +100,9 @@ std::int64_t bucket_count(const ShardedOptimizer& optimizer) {
 }
 
 /// On rank 0, room for what a bucket's largest state array takes.
-bool make_staging(ShardedOptimizer& optimizer, RootStatus& status,
+void make_staging(ShardedOptimizer& optimizer, RootStatus& status,
                   Staging& staging) {
-  return status.attempt([&] {
+  status.attempt([&] {
     std::int64_t bytes = 0;
     for (std::int64_t b = 0; b < bucket_count(optimizer); ++b) {
       const BucketWalk walk(optimizer, b);

@@ -59,6 +59,9 @@ Handle create_group(hid_t parent, const std::string& link) {
              "H5Pset_link_creation_order");
   check_hdf5(H5Pset_attr_creation_order(list.get(), remembered),
              "H5Pset_attr_creation_order");
+  // Equal content gives equal bytes: no times.
+  check_hdf5(H5Pset_obj_track_times(list.get(), false),
+             "H5Pset_obj_track_times");
   return own(H5Gcreate2(parent, link.c_str(), utf8_link().get(), list.get(),
                         H5P_DEFAULT),
              H5Gclose, "H5Gcreate");

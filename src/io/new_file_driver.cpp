@@ -132,12 +132,15 @@ H5FD_class_t driver_class() {
 
 }  // namespace
 
-Handle create_hdf5(NewFile& file) {
+Handle register_new_file_driver() {
   const H5FD_class_t driver = driver_class();
-  const Handle id = own(H5FDregister(&driver), H5FDunregister, "H5FDregister");
+  return own(H5FDregister(&driver), H5FDunregister, "H5FDregister");
+}
+
+Handle create_hdf5(NewFile& file, hid_t driver) {
   const Handle access = own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "H5Pcreate");
   const Target target{&file};
-  check_hdf5(H5Pset_driver(access.get(), id.get(), &target), "H5Pset_driver");
+  check_hdf5(H5Pset_driver(access.get(), driver, &target), "H5Pset_driver");
   check_hdf5(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG),
              "H5Pset_fclose_degree");
   return own(H5Fcreate(file.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT,

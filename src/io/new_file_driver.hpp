@@ -9,9 +9,13 @@
 
 namespace kzero::detail {
 
+/// HDF5's handle of the driver. It must outlive the files: HDF5 frees a driver
+/// that nobody holds before it calls it to close the file (1.10.8).
+Handle register_new_file_driver();
+
 /// Creates an HDF5 file in file, which must be empty and outlive the handle.
 /// All calls on it succeed as long as memory lasts; ask file.check().
-/// What results is an ordinary HDF5 file: its driver leaves no trace.
-Handle create_hdf5(NewFile& file);
+/// What results is an ordinary HDF5 file: the driver leaves no trace.
+Handle create_hdf5(NewFile& file, hid_t driver);
 
 }  // namespace kzero::detail

@@ -24,8 +24,8 @@ class ScratchFolder {
   /// Local: a folder of this process.
   ScratchFolder() { create(); }
 
-  /// Collective: one folder, made and removed by rank 0.
-  explicit ScratchFolder(MPI_Comm communicator) {
+  /// Collective, as is its destructor: one folder, made and removed by rank 0.
+  explicit ScratchFolder(MPI_Comm communicator) : communicator_(communicator) {
     int rank = 0;
     MPI_Comm_rank(communicator, &rank);
     if (rank == 0) create();
@@ -37,6 +37,7 @@ class ScratchFolder {
   }
 
   ~ScratchFolder() {
+    if (communicator_ != MPI_COMM_NULL) MPI_Barrier(communicator_);
     std::error_code ignored;
     if (owner_) std::filesystem::remove_all(path_, ignored);
   }
@@ -69,6 +70,7 @@ class ScratchFolder {
 
   std::filesystem::path path_;
   bool owner_ = false;
+  MPI_Comm communicator_ = MPI_COMM_NULL;
 };
 
 inline std::string file_bytes(const std::filesystem::path& path) {

@@ -3,73 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <kzero/checkpoint.hpp>
-#include <limits>
 #include <string>
 
+#include "io/checkpoint_file.hpp"
 #include "io/checkpoint_model.hpp"
 #include "io/optimizer_snapshot.hpp"
 #include "io/scratch_folder.hpp"
-#include "io/sub_communicator.hpp"
 
 namespace kzero::test {
 namespace {
-
-UserData some_user_data() {
-  return {{"epoch", std::int64_t{12}},
-          {"note", std::string("größer\0!", 9)},
-          {"files", std::vector<std::string>{"a", ""}},
-          {"image", UserArray<float>{{2, 1}, {0.5f, -1.f}}}};
-}
-
-// Case 20. Saved on 4 ranks, loaded on any number of them with buckets of
-// another size: the same bits, and the same after more steps.
-TEST(Checkpoint, ContinuesOnAnyNumberOfRanks) {
-  const ScratchFolder folder(MPI_COMM_WORLD);
-  Snapshot saved;
-  Snapshot later;
-  const int saving = std::min(4, world_size());
-  {
-    const SubCommunicator few(saving);
-    if (few.member()) {
-      auto optimizer = make_varied(few.make(), 600);
-      write_start(optimizer, 1);
-      train(optimizer, 5);
-      optimizer.group("plain").set("learning_rate", 0.125);
-      save_checkpoint(optimizer, folder / "c.h5", {some_user_data()});
-      saved = snapshot(optimizer, few.get());
-      train(optimizer, 3);
-      later = snapshot(optimizer, few.get());
-    }
-  }
-  broadcast(saved, MPI_COMM_WORLD);
-  broadcast(later, MPI_COMM_WORLD);
-  ASSERT_FALSE(equal(saved, later));
-
-  for (const int ranks : {1, 2, 3, 5, 7, 8}) {
-    if (ranks > world_size()) continue;
-    const SubCommunicator some(ranks);
-    if (!some.member()) continue;
-    for (const std::int64_t bucket_bytes : {600, 100, 1 << 20}) {
-      auto optimizer = make_varied(some.make(), bucket_bytes);
-      write_start(optimizer, 2);
-      train(optimizer, 1);
-      optimizer.group("momentum").set("momentum", 0.5);
-      const CheckpointContent content =
-          load_checkpoint(optimizer, folder / "c.h5");
-      EXPECT_TRUE(equal(snapshot(optimizer, some.get()), saved)) << ranks;
-      EXPECT_TRUE(padding_is_zero(optimizer));
-      EXPECT_EQ(content.step, 5);
-      EXPECT_EQ(content.world_size, saving);
-      EXPECT_EQ(content.library_version, version());
-      EXPECT_EQ(content.created.size(), 20u) << content.created;
-      EXPECT_EQ(content.user, some_user_data());
-      train(optimizer, 3);
-      EXPECT_TRUE(equal(snapshot(optimizer, some.get()), later)) << ranks;
-    }
-  }
-}
 
 TEST(Checkpoint, ReplacesTheOneBefore) {
   const ScratchFolder folder(MPI_COMM_WORLD);
@@ -88,7 +31,17 @@ TEST(Checkpoint, ReplacesTheOneBefore) {
   EXPECT_TRUE(equal(snapshot(optimizer, MPI_COMM_WORLD), saved));
 }
 
-// Files do not tell how many ranks have written them.
+/// The bytes of a file, the date of its writing blanked.
+std::string without_time(const std::filesystem::path& path) {
+  const std::string created =
+      detail::CheckpointReader(path).layout().content.created;
+  std::string bytes = file_bytes(path);
+  const std::size_t place = bytes.find(created);
+  EXPECT_NE(place, bytes.npos);
+  return bytes.replace(place, created.size(), created.size(), '-');
+}
+
+// Nothing tells the writer's buckets.
 TEST(Checkpoint, HoldsWhatAnotherSaveOfItHolds) {
   const ScratchFolder folder(MPI_COMM_WORLD);
   auto optimizer = make_varied(world(), 600);
@@ -98,15 +51,8 @@ TEST(Checkpoint, HoldsWhatAnotherSaveOfItHolds) {
   load_checkpoint(other, folder / "one.h5");
   save_checkpoint(other, folder / "two.h5");
   if (optimizer.communicator()->rank() == 0) {
-    // But for the time of writing, which is of the same length.
-    const std::string one = file_bytes(folder / "one.h5");
-    const std::string two = file_bytes(folder / "two.h5");
-    ASSERT_EQ(one.size(), two.size());
-    std::size_t different = 0;
-    for (std::size_t i = 0; i < one.size(); ++i) different += one[i] != two[i];
-    EXPECT_LE(different, 20u);
+    EXPECT_EQ(without_time(folder / "one.h5"), without_time(folder / "two.h5"));
   }
-  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 TEST(Checkpoint, KeepsEveryBitPattern) {

@@ -48,8 +48,9 @@ UserData through_file(const UserData& user) {
   const ScratchFolder folder;
   const SilentHdf5 silence;
   NewFile file(folder / "user.h5");
+  const Handle driver = register_new_file_driver();
   {
-    const Handle hdf5 = create_hdf5(file);
+    const Handle hdf5 = create_hdf5(file, driver.get());
     const Handle group = create_group(hdf5.get(), "user");
     write_user_data(group.get(), user);
   }

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// What the engine asks of the communicator.
+#include <gtest/gtest.h>
+
+#include <kzero/checkpoint.hpp>
+#include <memory>
+#include <set>
+
+#include "io/checkpoint_model.hpp"
+#include "io/optimizer_snapshot.hpp"
+#include "io/scratch_folder.hpp"
+#include "support/counting_communicator.hpp"
+
+namespace kzero::test {
+namespace {
+
+/// Looks at what is gathered and scattered, and can break off.
+class WatchedCommunicator : public CountingCommunicator {
+ public:
+  using CountingCommunicator::CountingCommunicator;
+
+  void gather(const void* send, void* receive, const ShardTable& shards,
+              std::int64_t element_bytes, int root, Subject subject) override {
+    watch(receive, shards, element_bytes);
+    CountingCommunicator::gather(send, receive, shards, element_bytes, root,
+                                 subject);
+  }
+  void scatter(const void* send, void* receive, const ShardTable& shards,
+               std::int64_t element_bytes, int root, Subject subject) override {
+    watch(send, shards, element_bytes);
+    CountingCommunicator::scatter(send, receive, shards, element_bytes, root,
+                                  subject);
+  }
+
+  std::set<const void*> buffers;  // that rank 0 gave
+  std::int64_t largest = 0;       // bytes
+  int transfers = 0;
+  int last = -1;  // the transfer that breaks off
+
+ private:
+  void watch(const void* buffer, const ShardTable& shards,
+             std::int64_t element_bytes) {
+    if (transfers++ == last) throw CommunicationError("a peer is gone");
+    buffers.insert(buffer);
+    largest = std::max(largest, shards.total() * element_bytes);
+  }
+};
+
+class GatherEngine : public testing::Test {
+ protected:
+  GatherEngine() {
+    write_start(optimizer, 1);
+    train(optimizer, 2);
+    watched->buffers.clear();
+  }
+
+  std::int64_t largest_array() {
+    std::int64_t bytes = 0;
+    const auto& plan = optimizer.plan();
+    for (const Bucket& bucket : plan.buckets()) {
+      const auto& buffer =
+          plan.buffers()[static_cast<std::size_t>(bucket.buffer)];
+      bytes = std::max(bytes,
+                       bucket.range.size() * size_of(main_dtype(buffer.dtype)));
+    }
+    return bytes;
+  }
+
+  const ScratchFolder folder{MPI_COMM_WORLD};
+  std::shared_ptr<WatchedCommunicator> watched =
+      std::make_shared<WatchedCommunicator>(world());
+  ShardedOptimizer optimizer = make_varied(watched, 600);
+};
+
+// Case 21.
+TEST_F(GatherEngine, TakesOneBufferOfOneBucket) {
+  ASSERT_GT(optimizer.plan().buckets().size(), 4u);
+  save_checkpoint(optimizer, folder / "c.h5");
+  EXPECT_EQ(watched->buffers.size(), 1u);
+  EXPECT_EQ(watched->largest, largest_array());
+  EXPECT_EQ(*watched->buffers.begin() == nullptr, watched->rank() != 0);
+
+  watched->buffers.clear();
+  load_checkpoint(optimizer, folder / "c.h5");
+  EXPECT_EQ(watched->buffers.size(), 1u);
+  EXPECT_EQ(watched->largest, largest_array());
+}
+
+TEST_F(GatherEngine, EndsAfterTheBucketInWhichRankZeroFailed) {
+  const std::filesystem::path path = folder / "none" / "c.h5";
+  EXPECT_THROW(save_checkpoint(optimizer, path), CheckpointError);
+  EXPECT_EQ(watched->transfers, 0);
+}
+
+TEST_F(GatherEngine, LeavesNoFileWhenAPeerIsGone) {
+  save_checkpoint(optimizer, folder / "c.h5");
+  const std::string old = file_bytes(folder / "c.h5");
+  const int transfers = watched->transfers;
+  for (int last = 0; last < transfers; ++last) {
+    watched->transfers = 0;
+    watched->last = last;
+    EXPECT_THROW(save_checkpoint(optimizer, folder / "c.h5"),
+                 CommunicationError);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"c.h5"});
+  EXPECT_EQ(file_bytes(folder / "c.h5"), old);
+}
+
+}  // namespace
+}  // namespace kzero::test
