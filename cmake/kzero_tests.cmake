@@ -6,7 +6,8 @@
 #
 # One GoogleTest program from tests/<layer>/test_<what>.cpp, and one ctest test
 # <layer>/test_<what>.<n> for each number of ranks. RANKS 0 is a serial test:
-# neither MPI nor Kokkos is initialised. Every test is labelled with its layer;
+# neither MPI nor Kokkos is initialised. Every test is labelled with its layer,
+# and those above storage with "kokkos": another Kokkos can change what they see.
 # "full" marks what is too long for the everyday run. Tests below io/ are built
 # only with HDF5.
 function(kzero_add_test name)
@@ -27,6 +28,10 @@ function(kzero_add_test name)
   string(REPLACE "/" "_" target ${name})
   add_executable(${target} ${name}.cpp)
   add_dependencies(kzero_tests ${target})
+  if(NOT layer MATCHES "^(core|layout|comm|kernels)$")
+    add_dependencies(kzero_tests_kokkos ${target})
+    list(APPEND arg_LABELS kokkos)
+  endif()
   kzero_set_warnings(${target})
   # Same flags as the program whose precompiled header is used.
   set_target_properties(
@@ -37,6 +42,7 @@ function(kzero_add_test name)
                UNITY_BUILD OFF)
   if(arg_RANKS STREQUAL "0")
     target_link_libraries(${target} PRIVATE kzero_test_base GTest::gtest_main)
+    target_precompile_headers(${target} REUSE_FROM kzero_test_serial)
     add_test(NAME ${name} COMMAND ${target})
     kzero_set_test_properties(${name} 1)
     return()
