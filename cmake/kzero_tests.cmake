@@ -76,7 +76,8 @@ function(kzero_set_test_properties test ranks)
       # More threads than cores: waiting ones must not spin.
       ENVIRONMENT
       "KZERO_TEST_RANKS=${ranks};OMP_NUM_THREADS=2;OMP_PROC_BIND=false;\
-OMP_WAIT_POLICY=passive;LSAN_OPTIONS=suppressions=${suppressions}:print_suppressions=0")
+OMP_WAIT_POLICY=passive;ASAN_OPTIONS=allocator_may_return_null=1;\
+LSAN_OPTIONS=suppressions=${suppressions}:print_suppressions=0")
 endfunction()
 
 # Every tests/**/test_*.cpp must be registered.

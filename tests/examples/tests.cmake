@@ -29,7 +29,7 @@ function(kzero_add_program_test name ranks expected program)
                    ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${program}>
                    ${MPIEXEC_POSTFLAGS} ${ARGN})
   set(arg_TIMEOUT 60)
-  set(arg_LABELS "")
+  set(arg_LABELS kokkos)
   set(layer examples)
   kzero_set_test_properties(examples/${name} ${ranks})
   set_tests_properties(examples/${name} PROPERTIES PASS_REGULAR_EXPRESSION
