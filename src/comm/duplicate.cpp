@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "comm/aligned_memory.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/wait_clock.hpp"
 #include "core/message.hpp"
@@ -31,7 +32,7 @@ MPI_Comm duplicate(MPI_Comm communicator, std::chrono::milliseconds timeout) {
     check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) break;
     if (clock.expired()) {
-      (void)duplicate.release();
+      leak(duplicate.release());
       throw CommunicationError(
           concat("making a communicator timed out after ", clock.text(),
                  " on rank ", rank, " of ", size,
