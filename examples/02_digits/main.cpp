@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <kzero/kzero.hpp>
+#include <string_view>
 
 #include "agreement.hpp"
 #include "batches.hpp"
@@ -57,6 +58,11 @@ EpochSummary train_epoch(Training& training, const Split& images,
 }
 
 void run(const Options& options) {
+  // Silent by default: what the library has to say beside errors.
+  kzero::set_log_handler([](kzero::LogLevel, std::string_view message) {
+    std::fprintf(stderr, "02_digits: %.*s\n", static_cast<int>(message.size()),
+                 message.data());
+  });
   const auto communicator = kzero::make_communicator(MPI_COMM_WORLD);
   const Digits digits = load_digits(*communicator, options.data);
   const Split images = split_images(digits.size());
@@ -89,7 +95,7 @@ void run(const Options& options) {
 
   Training training{optimizer, network, copy_to_device(digits)};
   {
-    Progress progress(rank, options.epochs);
+    Progress progress(rank, options);
     while (epoch < options.epochs) {
       const EpochSummary summary =
           train_epoch(training, images, options, epoch);

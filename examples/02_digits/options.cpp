@@ -110,6 +110,8 @@ std::vector<Option> option_table(Options& o) {
        [&](Name n, Text t) { o.checkpoint_every = whole(n, t, 1); }},
       {"--resume", "", "go on from the checkpoint, on any number of ranks",
        [&](Name, Text) { o.resume = true; }},
+      {"--progress", "", "rewrite one line, as on a terminal",
+       [&](Name, Text) { o.progress = true; }},
       {"--metrics", "FILE", "a line of JSON an epoch",
        [&](Name, Text t) { o.metrics = t; }},
       {"--data", "FILE", "the images (searched for as digits.h5)",

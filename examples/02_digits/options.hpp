@@ -25,6 +25,7 @@ struct Options {
   std::filesystem::path checkpoint;   // empty: none
   std::int64_t checkpoint_every = 0;  // epochs; 0: at the end only
   bool resume = false;
+  bool progress = false;
   std::filesystem::path metrics;  // empty: none
   std::filesystem::path data;     // empty: find_digits()
   bool help = false;

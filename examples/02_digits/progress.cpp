@@ -23,10 +23,12 @@ struct Number {
 
 }  // namespace
 
-Progress::Progress(int rank, std::int64_t epochs)
+// A launcher puts a pipe between rank 0 and the terminal: then only the user
+// knows.
+Progress::Progress(int rank, const Options& options)
     : active_(rank == 0),
-      terminal_(::isatty(STDOUT_FILENO) == 1),
-      epochs_(epochs) {}
+      terminal_(options.progress || ::isatty(STDOUT_FILENO) == 1),
+      epochs_(options.epochs) {}
 
 Progress::~Progress() {
   if (line_open_) std::puts("");

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "options.hpp"
+
 namespace digits {
 
 struct EpochSummary {
@@ -22,7 +24,7 @@ struct EpochSummary {
 /// On a terminal one line that changes; elsewhere a line every tenth epoch.
 class Progress {
  public:
-  Progress(int rank, std::int64_t epochs);
+  Progress(int rank, const Options& options);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

@@ -35,7 +35,7 @@ struct CheckpointOptions {
   UserData user = {};
 };
 
-/// What a file says beside parameters and state.
+/// What a file says beside parameters and state. The same on every rank.
 struct CheckpointContent {
   std::int64_t step = 0;        // steps when it was saved
   std::int64_t world_size = 0;  // ranks that saved it
@@ -48,6 +48,8 @@ struct CheckpointContent {
 /// to a temporary file in the same folder, which then takes the name: path
 /// holds either what it held before or all of the new file.
 /// Rank 0 writes; it holds at most one bucket of others' data at a time.
+/// The communicator's timeout bounds how long the others wait for one bucket,
+/// and for the end of the file, to reach the disk.
 /// Throws CheckpointError on every rank when the file cannot be written; what
 /// stood at path is untouched then, and training can go on.
 void save_checkpoint(ShardedOptimizer& optimizer,

@@ -33,7 +33,8 @@ class Group {
   std::string_view rule() const;  // "adamw", "sgd"
   double get(std::string_view hyperparameter) const;
   /// Local. Throws as Rule::set does, and between a mark and step().
-  /// Ranks that have set different values find out in the next step().
+  /// Ranks that have set different values find out in the next step(), which
+  /// changes nothing and throws InvalidArgument on all of them.
   void set(std::string_view hyperparameter, double value);
 
  private:
@@ -51,8 +52,9 @@ class Group {
 /// main parameter: use write_parameters, broadcast_parameters or
 /// reload_main_from_parameters.
 ///
-/// One thread at a time calls it. After an exception other than
-/// InvalidArgument out of a collective member the optimizer is unusable.
+/// One thread at a time calls it. After a CommunicationError the optimizer is
+/// unusable; after any other exception it is as it was, where nothing else is
+/// said.
 class ShardedOptimizer {
  public:
   /// Collective. The state lies in the memory space of ExecutionSpace, and the
@@ -73,7 +75,8 @@ class ShardedOptimizer {
 
   /// The parameter as View<D, LayoutRight, memory space, Unmanaged>. D is the
   /// type with one * an extent (const float**), or with a single * for all
-  /// elements in C order. Its reads and writes go on the given instance. Local.
+  /// elements in C order. The instance is that of the work that reads or writes
+  /// it (nothing is under way here that it would have to wait for). Local.
   /// Throws InvalidArgument for a type, rank or static extent that is not the
   /// parameter's.
   template <class D>
@@ -108,7 +111,8 @@ class ShardedOptimizer {
 
   /// Collective. On root, f(ParameterWriter&) fills parameters; every rank
   /// receives all of them, main parameters too. An exception of f on root
-  /// becomes an InvalidArgument on every rank, root included, with its message.
+  /// becomes an InvalidArgument on every rank, root included, with its message;
+  /// all ranks then have what f has written until it threw.
   template <std::invocable<ParameterWriter&> F>
   void write_parameters(int root, F&& f);
 
@@ -130,12 +134,17 @@ class ShardedOptimizer {
                   const ExecutionSpace& space = ExecutionSpace());
 
   /// Collective. Averages the gradients over the ranks, updates this rank's
-  /// shard and gathers the parameters.
+  /// shard and gathers the parameters. Waits for the work on the optimizer's
+  /// own instance: gradients written on another one are marked, or fenced by
+  /// the caller.
+  /// Throws NonfiniteError as Nonfinite::throw_after says, with parameters and
+  /// state of the last good step; InvalidArgument, with nothing changed, when
+  /// the ranks have set different hyperparameters.
   StepReport step();
 
   /// Collective. Calls closure, which computes gradients and returns this
-  /// rank's loss, then steps. An exception of closure leaves the optimizer as
-  /// it was, and the other ranks in step().
+  /// rank's loss, then steps. An exception of closure leaves parameters
+  /// and state as they were, and the other ranks in step().
   template <std::invocable Closure>
   requires std::convertible_to < std::invoke_result_t<Closure>,
   double > StepReport step(Closure&& closure) {

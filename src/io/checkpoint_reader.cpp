@@ -156,6 +156,8 @@ FileLayout CheckpointReader::layout() const {
         read_integer(root, "step"), read_integer(root, "world_size"),
         read_text(root, "library_version"), read_text(root, "created"),
         read_user_data(open_group(root, "user").get())};
+    layout.skipped_total = read_integer(root, "skipped_total");
+    layout.skipped_in_a_row = read_integer(root, "skipped_in_a_row");
     layout.groups = read_members(root, "optimizer", read_group);
     layout.parameters = read_members(
         root, "parameters", [&](hid_t place, const std::string& link) {

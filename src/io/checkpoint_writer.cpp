@@ -14,13 +14,16 @@ namespace kzero::detail {
 
 namespace {
 
-void write_root(hid_t root, const CheckpointContent& content) {
+void write_root(hid_t root, const FileLayout& layout) {
+  const CheckpointContent& content = layout.content;
   const std::array<std::int64_t, 2> version = {format_major, format_minor};
   write_attribute(root, "format", std::string_view("kzero"));
   write_attribute(root, "format_version",
                   std::span<const std::int64_t>(version));
   write_attribute(root, "complete", std::int64_t{0});
   write_attribute(root, "step", content.step);
+  write_attribute(root, "skipped_total", layout.skipped_total);
+  write_attribute(root, "skipped_in_a_row", layout.skipped_in_a_row);
   write_attribute(root, "world_size", content.world_size);
   write_attribute(root, "library_version",
                   std::string_view(content.library_version));
@@ -59,7 +62,7 @@ CheckpointWriter::CheckpointWriter(const std::filesystem::path& path,
       driver_(register_new_file_driver()) {
   check_user_data(layout.content.user);
   hdf5_ = create_hdf5(file_, driver_.get());
-  write_root(hdf5_.get(), layout.content);
+  write_root(hdf5_.get(), layout);
   write_groups(hdf5_.get(), layout.groups);
   write_user_data(create_group(hdf5_.get(), "user").get(), layout.content.user);
   parameters_ = create_group(hdf5_.get(), "parameters");

@@ -52,6 +52,9 @@ FileLayout layout_of(ShardedOptimizer& optimizer, const UserData& user) {
   FileLayout layout;
   layout.content = {optimizer.steps(), optimizer.communicator()->size(),
                     std::string(version()), utc_now(), user};
+  const StepCounters counters = OptimizerAccess::counters(optimizer);
+  layout.skipped_total = counters.skipped_total;
+  layout.skipped_in_a_row = counters.skipped_in_a_row;
   const auto& names = OptimizerAccess::group_names(optimizer);
   for (std::size_t g = 0; g < names.size(); ++g)
     layout.groups.push_back(

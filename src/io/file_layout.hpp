@@ -34,7 +34,9 @@ struct GroupLayout {
 };
 
 struct FileLayout {
-  CheckpointContent content;
+  CheckpointContent content;  // whose step is that of the counters
+  std::int64_t skipped_total = 0;
+  std::int64_t skipped_in_a_row = 0;
   std::vector<GroupLayout> groups;
   std::vector<ParameterLayout> parameters;
 };

@@ -20,7 +20,7 @@ constexpr const char* partly_loaded =
     "; parameters and state are partly overwritten: load another checkpoint "
     "before going on";
 
-/// Room on rank 0 for one array of the largest bucket.
+/// Memory that peers write to.
 class Staging {
  public:
   Staging() = default;
@@ -99,6 +99,18 @@ std::int64_t bucket_count(const ShardedOptimizer& optimizer) {
   return static_cast<std::int64_t>(optimizer.plan().buckets().size());
 }
 
+/// Bytes of this rank's largest shard of a state array.
+std::int64_t largest_shard(ShardedOptimizer& optimizer) {
+  const int rank = optimizer.communicator()->rank();
+  std::int64_t bytes = 0;
+  for (std::int64_t b = 0; b < bucket_count(optimizer); ++b) {
+    const BucketWalk walk(optimizer, b);
+    for (const ShardArray& shard : walk.state())
+      bytes = std::max(bytes, walk.shards().size(rank) * size_of(shard.dtype));
+  }
+  return bytes;
+}
+
 /// On rank 0, room for what a bucket's largest state array takes.
 void make_staging(ShardedOptimizer& optimizer, RootStatus& status,
                   Staging& staging) {
@@ -153,6 +165,10 @@ void scatter_arrays(ShardedOptimizer& optimizer, const RootFile& root,
   Staging staging;
   make_staging(optimizer, status, staging);
   status.share();
+  // The state's own memory is not the communicator's: what arrives after an
+  // error must not find it freed.
+  Staging landing;
+  landing.allocate(largest_shard(optimizer));
   for (std::int64_t b = 0; b < bucket_count(optimizer); ++b) {
     const BucketWalk walk(optimizer, b);
     const auto read = [&](std::size_t array, std::byte* bucket) {
@@ -175,10 +191,17 @@ void scatter_arrays(ShardedOptimizer& optimizer, const RootFile& root,
       if (communicator.rank() == 0)
         std::memset(staging.data(), 0, static_cast<std::size_t>(bytes));
       read(k + 1, staging.data());
+      const std::int64_t shard = walk.shards().size(communicator.rank());
+      const auto shard_bytes =
+          static_cast<std::size_t>(shard * size_of(state[k].dtype));
       staging.use([&] {
-        communicator.scatter(staging.data(), state[k].data, walk.shards(),
-                             size_of(state[k].dtype), 0, {"load", b});
+        landing.use([&] {
+          communicator.scatter(staging.data(), landing.data(), walk.shards(),
+                               size_of(state[k].dtype), 0, {"load", b});
+        });
       });
+      if (shard_bytes > 0)
+        std::memcpy(state[k].data, landing.data(), shard_bytes);
     }
   }
 }

@@ -59,7 +59,11 @@ RestoredNumbers take_numbers(const ShardedOptimizer& optimizer,
   require_match(model, file);
   RestoredNumbers numbers;
   numbers.content = file.content;
-  if (file.content.step < 0) throw CheckpointError("its step is negative");
+  numbers.skipped_total = file.skipped_total;
+  numbers.skipped_in_a_row = file.skipped_in_a_row;
+  if (file.content.step < 0 || file.skipped_total < 0 ||
+      file.skipped_in_a_row < 0)
+    throw CheckpointError("its count of steps is negative");
   const auto parameters = by_name(file.parameters);
   for (const ParameterLayout& each : model.parameters) {
     const std::int64_t count = parameters.at(each.name)->update_count;
@@ -106,6 +110,8 @@ void broadcast(Communicator& communicator, RestoredNumbers& numbers) {
   if (communicator.rank() == 0) {
     const CheckpointContent& content = numbers.content;
     writer.put(content.step);
+    writer.put(numbers.skipped_total);
+    writer.put(numbers.skipped_in_a_row);
     writer.put(content.world_size);
     writer.put(content.library_version);
     writer.put(content.created);
@@ -120,6 +126,8 @@ void broadcast(Communicator& communicator, RestoredNumbers& numbers) {
   if (communicator.rank() == 0) return;
   WireReader reader(writer.bytes());
   reader.take(numbers.content.step);
+  reader.take(numbers.skipped_total);
+  reader.take(numbers.skipped_in_a_row);
   reader.take(numbers.content.world_size);
   reader.take(numbers.content.library_version);
   reader.take(numbers.content.created);
@@ -137,7 +145,9 @@ void restore(ShardedOptimizer& optimizer, const RestoredNumbers& numbers) {
     OptimizerAccess::set_update_count(optimizer,
                                       ParameterId{static_cast<std::int64_t>(i)},
                                       numbers.update_counts[i]);
-  OptimizerAccess::set_steps(optimizer, numbers.content.step);
+  OptimizerAccess::set_counters(
+      optimizer,
+      {numbers.content.step, numbers.skipped_total, numbers.skipped_in_a_row});
 }
 
 }  // namespace kzero::detail

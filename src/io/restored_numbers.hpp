@@ -15,6 +15,8 @@ namespace kzero::detail {
 
 struct RestoredNumbers {
   CheckpointContent content;
+  std::int64_t skipped_total = 0;
+  std::int64_t skipped_in_a_row = 0;
   std::vector<std::int64_t> update_counts;           // by parameter
   std::vector<std::vector<double>> hyperparameters;  // by group, in order
 };

@@ -84,7 +84,7 @@ void ordered_sum(std::span<const Contribution> parts, DType dtype,
   TileStatistics unused;
   const bool wide = dtype == DType::float64;
   host_kernels().sum[static_cast<std::size_t>(dtype)][wide ? 1 : 0](
-      {parts, 0, count, 1.0, out}, unused);
+      {parts.data(), parts.size(), 0, count, 1.0, out}, unused);
 }
 
 }  // namespace kzero::detail

@@ -19,7 +19,8 @@ namespace kzero::detail {
 /// sum, multiplied by scale and written to out, which may be one of the parts.
 /// Sums are taken in float32, of float64 parts in float64.
 struct SumTile {
-  std::span<const Contribution> parts;
+  const Contribution* parts = nullptr;
+  std::size_t part_count = 0;
   std::int64_t first = 0;
   std::int64_t count = 0;
   double scale = 1.0;
@@ -44,7 +45,7 @@ struct UpdateTile {
   const void* gradient = nullptr;
   void* main = nullptr;
   void* parameter = nullptr;
-  std::array<void*, maximum_state_arrays> state = {};
+  void* state[maximum_state_arrays] = {};
   std::int64_t count = 0;
 };
 

@@ -58,9 +58,17 @@ void OptimizerAccess::set_update_count(ShardedOptimizer& optimizer,
   optimizer.core_->classes.set_count(id.index, count);
 }
 
-void OptimizerAccess::set_steps(ShardedOptimizer& optimizer,
-                                std::int64_t steps) {
-  optimizer.core_->steps = steps;
+StepCounters OptimizerAccess::counters(const ShardedOptimizer& optimizer) {
+  const OptimizerCore& core = *optimizer.core_;
+  return {core.steps, core.skipped_total, core.skipped_in_a_row};
+}
+
+void OptimizerAccess::set_counters(ShardedOptimizer& optimizer,
+                                   const StepCounters& counters) {
+  OptimizerCore& core = *optimizer.core_;
+  core.steps = counters.steps;
+  core.skipped_total = counters.skipped_total;
+  core.skipped_in_a_row = counters.skipped_in_a_row;
 }
 
 void OptimizerAccess::synchronize(ShardedOptimizer& optimizer,

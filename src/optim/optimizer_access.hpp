@@ -19,6 +19,14 @@ struct ShardArray {
   void* data = nullptr;  // plan().shards(bucket).size(rank) elements
 };
 
+/// Steps that updated, steps that were skipped, and how many of those came
+/// last in a row.
+struct StepCounters {
+  std::int64_t steps = 0;
+  std::int64_t skipped_total = 0;
+  std::int64_t skipped_in_a_row = 0;
+};
+
 struct OptimizerAccess {
   /// The whole parameter bucket (padding included) of Buffer::dtype elements.
   static void* parameter_bucket(ShardedOptimizer&, std::int64_t bucket);
@@ -41,7 +49,8 @@ struct OptimizerAccess {
   static void set_rule(ShardedOptimizer&, std::size_t group, const Rule&);
 
   static void set_update_count(ShardedOptimizer&, ParameterId, std::int64_t);
-  static void set_steps(ShardedOptimizer&, std::int64_t);
+  static StepCounters counters(const ShardedOptimizer&);
+  static void set_counters(ShardedOptimizer&, const StepCounters&);
 
   /// Waits for the work on the optimizer's execution space; throws
   /// InvalidArgument (naming what) between a mark and step().

@@ -31,6 +31,7 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
   std::string problem;
   try {
     validate_options();
+    static_cast<void>(host_kernels());  // throws where they cannot run
     set_up_groups();
     set_up_plan();
   } catch (const std::exception& error) {
@@ -140,6 +141,8 @@ void OptimizerCore::set_up_storage() {
       work.state[array] = storage->state_shard(i, array);
     buckets.push_back(work);
   }
+  rules_exchange_ = communicator->allocate(
+      communicator->size() * static_cast<std::int64_t>(sizeof(rules_hash_)));
   statistics_.resize(tiles.tiles().size());
   exchanged_.resize(static_cast<std::size_t>(communicator->size()));
   marked_.assign(static_cast<std::size_t>(parameters.size()), 0);

@@ -91,7 +91,6 @@ class OptimizerCore {
     double squares = 0.0;
     std::int64_t zeros = 0;
     std::int64_t nonfinite = 0;
-    std::uint64_t rules_hash = 0;
   };
 
   void set_up_plan();
@@ -100,6 +99,7 @@ class OptimizerCore {
   void validate_options() const;
 
   void zero_unmarked();
+  Ticket start_rules_exchange();
   void reduce(bool update_at_once);
   Totals exchange_totals();
   void update_all(double clip);
@@ -110,6 +110,8 @@ class OptimizerCore {
   std::vector<std::int32_t> group_of_;       // by parameter
   std::vector<std::int64_t> segment_begin_;  // by parameter, into segments
   std::uint64_t rules_hash_ = 0;
+  // The hash of every rank; the communicator's memory, since peers write it.
+  std::shared_ptr<void> rules_exchange_;
   std::vector<TileStatistics> statistics_;  // by tile
   std::vector<Totals> exchanged_;           // by rank
   std::vector<std::uint8_t> marked_;        // by parameter

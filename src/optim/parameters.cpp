@@ -11,6 +11,23 @@
 #include "storage/kokkos_support.hpp"
 
 namespace kzero::detail {
+namespace {
+
+// What the caller's function throws, in words; empty when it returns.
+std::string problem_of(void (*call)(void*, ParameterWriter&), void* function,
+                       ParameterWriter& writer) {
+  try {
+    call(function, writer);
+    fence(ExecutionSpace(), "kzero::write");
+    return "";
+  } catch (const std::exception& error) {
+    return concat("write_parameters: the function threw: ", error.what());
+  } catch (...) {
+    return "write_parameters: the function threw what is no std::exception";
+  }
+}
+
+}  // namespace
 
 void OptimizerCore::write_parameters(int root,
                                      void (*call)(void*, ParameterWriter&),
@@ -23,17 +40,16 @@ void OptimizerCore::write_parameters(int root,
                                    " is not one of the ", communicator->size(),
                                    " ranks"));
     require_unmarked("write_parameters");
-    if (communicator->rank() == root && call != nullptr) {
-      call(function, *writer);
-      fence(ExecutionSpace(), "kzero::write");
-    }
-    fence(space, "kzero::write");
-  } catch (const std::exception& error) {
-    problem = *error.what() != '\0' ? error.what() : "unknown exception";
-  } catch (...) {
-    problem = "write_parameters: the function threw what is no std::exception";
+  } catch (const InvalidArgument& error) {
+    problem = error.what();
   }
   throw_if_any(*communicator, subject, problem);
+
+  if (communicator->rank() == root && call != nullptr)
+    problem = problem_of(call, function, *writer);
+  fence(space, "kzero::write");
+  // Also after a problem: what f has written until then goes to all ranks, so
+  // that they stay equal.
   for (std::int32_t i = 0; i < bucket_count(); ++i) {
     const BucketWork& bucket = buckets[static_cast<std::size_t>(i)];
     communicator->broadcast(bucket.parameters,
@@ -41,6 +57,7 @@ void OptimizerCore::write_parameters(int root,
                             root, {"write_parameters", i});
   }
   reload_main();
+  throw_if_any(*communicator, subject, problem);
 }
 
 void OptimizerCore::reload_main() {

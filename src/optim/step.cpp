@@ -78,10 +78,21 @@ void OptimizerCore::zero_unmarked() {
   }
 }
 
+// The hash of every rank's hyperparameters travels beside the first bucket.
+Ticket OptimizerCore::start_rules_exchange() {
+  auto* hashes = static_cast<std::uint64_t*>(rules_exchange_.get());
+  hashes[communicator->rank()] = rules_hash_;
+  return communicator->start_all_gather(
+      {hashes, DType::float64, ShardTable::uniform(communicator->size(), 1),
+       -1});
+}
+
 // Bucket by bucket in layout order; the next bucket's exchange runs while this
-// one is added up.
+// one is added up. Where the ranks' hyperparameters differ, every rank takes
+// what the others send, changes nothing and throws.
 void OptimizerCore::reduce(bool update_at_once) {
   const Region region("kzero::reduce");
+  const Ticket rules_exchange = start_rules_exchange();
   const double divisor = options.reduction.divisor(communicator->size());
   const TileWork work{host_kernels(), tiles.tiles(), tiles.pieces(), buckets,
                       classes,        statistics_,   1.0 / divisor};
@@ -93,11 +104,27 @@ void OptimizerCore::reduce(bool update_at_once) {
   };
   ReductionTicket next;
   if (bucket_count() > 0) next = start(0);
+  // Looked at when the first piece has come, so that a rank that is missing is
+  // reported with the bucket.
+  const std::span hashes(static_cast<std::uint64_t*>(rules_exchange_.get()),
+                         static_cast<std::size_t>(communicator->size()));
+  std::optional<std::ptrdiff_t> other;
+  const auto agreed = [&] {
+    if (!other) {
+      rules_exchange->wait();
+      other =
+          std::find_if(hashes.begin(), hashes.end(),
+                       [&](std::uint64_t each) { return each != hashes[0]; }) -
+          hashes.begin();
+    }
+    return *other == std::ssize(hashes);
+  };
   for (std::int32_t bucket = 0; bucket < bucket_count(); ++bucket) {
     const ReductionTicket current = std::move(next);
     if (bucket + 1 < bucket_count()) next = start(bucket + 1);
     const std::int64_t first_tile = tiles.tiles_of(bucket).begin;
     while (const Contributions* contributions = current->next()) {
+      if (!agreed()) continue;
       const Range range = contributions->range;
       for_each_index(
           update_at_once ? "kzero::update" : "kzero::sum", space,
@@ -109,13 +136,18 @@ void OptimizerCore::reduce(bool update_at_once) {
           });
     }
   }
+  if (agreed()) return;
+  clear_marks();
+  throw InvalidArgument(concat(
+      "hyperparameters on rank ", *other,
+      " differ from those on rank 0; nothing was changed: set the same values "
+      "on every rank and call step() again"));
 }
 
 // Added in tile order here and in rank order over the ranks, so that every
 // rank has the same bits, and decides alike.
 OptimizerCore::Totals OptimizerCore::exchange_totals() {
   Totals mine;
-  mine.rules_hash = rules_hash_;
   for (const TileStatistics& tile : statistics_) {
     mine.squares += tile.squares;
     mine.zeros += tile.zeros;
@@ -124,12 +156,7 @@ OptimizerCore::Totals OptimizerCore::exchange_totals() {
   communicator->all_gather(&mine, sizeof mine, exchanged_.data(),
                            {"step (totals)"});
   Totals all;
-  for (std::size_t rank = 0; rank < exchanged_.size(); ++rank) {
-    const Totals& each = exchanged_[rank];
-    if (each.rules_hash != exchanged_[0].rules_hash)
-      throw InvalidArgument(concat(
-          "hyperparameters on rank ", rank,
-          " differ from those on rank 0: set the same values on every rank"));
+  for (const Totals& each : exchanged_) {
     all.squares += each.squares;
     all.zeros += each.zeros;
     all.nonfinite += each.nonfinite;

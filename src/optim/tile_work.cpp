@@ -25,8 +25,8 @@ void TileWork::sum(std::int64_t tile,
   collected = {};
   for (std::int64_t i = work.pieces.begin; i < work.pieces.end; ++i) {
     const Range range = pieces[static_cast<std::size_t>(i)].in_shard;
-    function({contributions.parts, range.begin - contributions.range.begin,
-              range.size(), scale,
+    function({contributions.parts.data(), contributions.parts.size(),
+              range.begin - contributions.range.begin, range.size(), scale,
               at(bucket.averaged, range.begin, bucket.main_bytes)},
              collected);
   }

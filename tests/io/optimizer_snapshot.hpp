@@ -70,7 +70,10 @@ inline Snapshot snapshot(ShardedOptimizer& optimizer, MPI_Comm communicator) {
       all["group " + groups[g] + "|" + std::string(name)] =
           bytes_of(rule.get(name));
   }
-  all["steps"] = bytes_of(optimizer.steps());
+  const auto counters = OptimizerAccess::counters(optimizer);
+  all["steps"] = bytes_of(counters.steps);
+  all["skipped"] = bytes_of(counters.skipped_total);
+  all["skipped in a row"] = bytes_of(counters.skipped_in_a_row);
   return all;
 }
 

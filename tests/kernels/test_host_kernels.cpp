@@ -69,14 +69,17 @@ void check_sum(std::size_t ranks, std::size_t count) {
   TileStatistics statistics;
 
   host_kernels().sum[std::size_t(dtype_of<In>)][sizeof(Out) == 8](
-      {parts, first, std::int64_t(count), scale, out.data()}, statistics);
+      {std::data(parts), std::size(parts), first, std::int64_t(count), scale,
+       out.data()},
+      statistics);
 
   double squares = 0.0;
   for (std::size_t i = 0; i < count; ++i) {
     const Sum expected =
         tree<Sum>(inputs, 0, ranks, first + i) * static_cast<Sum>(scale);
     ASSERT_EQ(out[i], static_cast<Out>(expected)) << ranks << " ranks, " << i;
-    squares += double(expected) * double(expected);
+    const double stored = double(static_cast<Out>(expected));
+    squares += stored * stored;
   }
   EXPECT_EQ(out[count], Out(-7)) << "wrote past the end";
   EXPECT_NEAR(statistics.squares, squares, 1e-12 * (squares + 1.0));
@@ -130,7 +133,7 @@ TEST_F(EverySet, SixteenBitValuesAreSummedInFloat32) {
     float mean = 0.0f;
     TileStatistics statistics;
     host_kernels().sum[std::size_t(DType::bfloat16)][0](
-        {parts, 0, 1, 1.0 / 8, &mean}, statistics);
+        {std::data(parts), std::size(parts), 0, 1, 1.0 / 8, &mean}, statistics);
     EXPECT_EQ(mean, 32.875f);
   });
 }
@@ -155,7 +158,8 @@ TEST_F(EverySet, OutMayBeOneOfTheParts) {
     const Contribution parts[] = {{theirs.data(), 0, 1}, {mine.data(), 1, 1}};
     TileStatistics statistics;
     host_kernels().sum[std::size_t(DType::float32)][0](
-        {parts, 0, 1000, 0.5, mine.data()}, statistics);
+        {std::data(parts), std::size(parts), 0, 1000, 0.5, mine.data()},
+        statistics);
     for (std::size_t i = 0; i < 1000; ++i)
       ASSERT_EQ(mine[i], (theirs[i] + before[i]) * 0.5f);
   });
@@ -175,7 +179,7 @@ void check_counts() {
   std::vector<double> out(600);
   TileStatistics statistics;
   host_kernels().sum[std::size_t(dtype_of<T>)][1](
-      {part, 0, 600, 1.0, out.data()}, statistics);
+      {part, 1, 0, 600, 1.0, out.data()}, statistics);
   EXPECT_EQ(statistics.zeros, 3);
   EXPECT_EQ(statistics.nonfinite, 3);
 }
@@ -195,8 +199,8 @@ TEST_F(EverySet, DenormalsAreNeitherZeroNorLostInTheSum) {
     const Contribution parts[] = {{&values[0], 0, 1}, {&values[1], 1, 1}};
     float sum = 0.0f;
     TileStatistics statistics;
-    host_kernels().sum[std::size_t(DType::float32)][0]({parts, 0, 1, 1.0, &sum},
-                                                       statistics);
+    host_kernels().sum[std::size_t(DType::float32)][0](
+        {std::data(parts), std::size(parts), 0, 1, 1.0, &sum}, statistics);
     EXPECT_EQ(sum, 0x1p-139f);
     EXPECT_EQ(statistics.zeros, 0);
   });
@@ -208,9 +212,23 @@ TEST_F(EverySet, SumOfFloatsThatOverflowsIsNotFinite) {
     const Contribution parts[] = {{&values[0], 0, 1}, {&values[1], 1, 1}};
     float sum = 0.0f;
     TileStatistics statistics;
-    host_kernels().sum[std::size_t(DType::float32)][0]({parts, 0, 1, 0.5, &sum},
-                                                       statistics);
+    host_kernels().sum[std::size_t(DType::float32)][0](
+        {std::data(parts), std::size(parts), 0, 1, 0.5, &sum}, statistics);
     EXPECT_EQ(statistics.nonfinite, 1);
+  });
+}
+
+// Doubles that float32 does not hold: what counts is what is stored.
+TEST_F(EverySet, NarrowingIsCountedAsStored) {
+  for_each_set([] {
+    const double values[] = {1e39, 1e-60, 1.0};
+    const Contribution part[] = {{values, 0, 1}};
+    float out[3];
+    TileStatistics statistics;
+    host_kernels().sum[std::size_t(DType::float64)][0](
+        {part, 1, 0, 3, 1.0, out}, statistics);
+    EXPECT_EQ(statistics.nonfinite, 1);
+    EXPECT_EQ(statistics.zeros, 1);
   });
 }
 
@@ -224,7 +242,7 @@ TEST_F(EverySet, SquaresHaveTheSameBitsOnAllSets) {
       std::vector<float> out(2048);
       TileStatistics statistics;
       host_kernels().sum[std::size_t(DType::float32)][0](
-          {part, 0, count, 1.0, out.data()}, statistics);
+          {part, 1, 0, count, 1.0, out.data()}, statistics);
       results.push_back(statistics.squares);
     });
     for (double result : results) EXPECT_EQ(result, results.front());

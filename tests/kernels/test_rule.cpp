@@ -80,7 +80,8 @@ TEST(PreparedStep, EpsilonStandsOutsideTheRootAfterCorrection) {
   tile.step = prepared.step;
   tile.gradient = &gradient;
   tile.main = &main;
-  tile.state = {&m, &v, nullptr};
+  tile.state[0] = &m;
+  tile.state[1] = &v;
   tile.count = 1;
   detail::host_kernels()
       .update[std::size_t(prepared.kernel)][std::size_t(DType::float64)](tile);

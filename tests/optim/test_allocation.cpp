@@ -73,7 +73,8 @@ TEST(Collectives, DependOnBucketsOnly) {
     ASSERT_EQ(optimizer.plan().buckets().size(), 1u);
     communicator->collectives = 0;
     optimizer.step();
-    EXPECT_EQ(communicator->collectives, 3) << "reduce, totals, gather";
+    EXPECT_EQ(communicator->collectives, 4)
+        << "hyperparameters, reduce, totals, gather";
   }
 }
 

@@ -81,6 +81,31 @@ TEST_F(Labels, EverythingIsNamed) {
   EXPECT_TRUE(seen_.regions.contains("kzero::step"));
 }
 
+#if KOKKOS_VERSION >= 40000  // before, host back ends have one instance
+TEST_F(Labels, WorkGoesOnTheGivenInstance) {
+  static std::set<std::uint32_t> devices;
+  devices.clear();
+  const auto instances =
+      Kokkos::Experimental::partition_space(ExecutionSpace(), 1, 1);
+  const ExecutionSpace& given = instances[1];
+  ParameterSet model;
+  model.add("a", {5000}, typed(DType::bfloat16));
+  OptimizerOptions options;
+  options.clip_norm = 1.0;
+  ShardedOptimizer optimizer(world(), model, options, given);
+  Kokkos::Tools::Experimental::set_begin_parallel_for_callback(
+      [](const char*, std::uint32_t device, std::uint64_t*) {
+        devices.insert(device);
+      });
+  optimizer.zero_gradients(given);
+  optimizer.step();
+  EXPECT_EQ(devices, std::set<std::uint32_t>{
+                         Kokkos::Tools::Experimental::device_id(given)});
+  EXPECT_NE(Kokkos::Tools::Experimental::device_id(given),
+            Kokkos::Tools::Experimental::device_id(ExecutionSpace()));
+}
+#endif
+
 // What is reported is what was allocated, and the state is a P-th on each of P
 // ranks.
 TEST_F(Labels, AllocatorsFiguresAreTheReportedOnes) {

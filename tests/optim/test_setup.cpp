@@ -190,6 +190,15 @@ TEST_F(Setup, ExceptionOfTheWriterReachesEveryRank) {
                     });
                   }),
                   {"no such file"});
+  // What was written until then is the same on every rank, and steps go on.
+  EXPECT_THROW(optimizer.write_parameters(
+                   0,
+                   [](ParameterWriter& writer) {
+                     Kokkos::deep_copy(writer.parameter<float*>({0}), 7.0f);
+                     throw std::runtime_error("half-way");
+                   }),
+               InvalidArgument);
+  EXPECT_EQ(read_parameter(optimizer, {0}), std::vector<double>(4, 7.0));
   optimizer.write_parameters(0, [](ParameterWriter&) {});
 }
 

@@ -333,12 +333,30 @@ TEST_F(Step, EqualGroupsKeepTheirOwnHyperparameters) {
 }
 
 TEST_F(Step, HyperparametersThatDifferBetweenRanksAreFound) {
-  auto optimizer = make({100});
-  if (rank == ranks - 1) optimizer.group("default").set("learning_rate", 2.0);
-  if (ranks == 1) {
-    EXPECT_TRUE(optimizer.step().updated());
-  } else {
-    EXPECT_THROW(optimizer.step(), InvalidArgument);
+  for (bool clip : {false, true}) {
+    auto options = unit_sgd();
+    if (clip) options.clip_norm = 1e6;
+    options.plan.bucket_bytes = 256;
+    auto optimizer = make({100, 100, 100}, options);
+    for (std::int64_t p : {0, 1, 2})
+      fill_gradient(optimizer, {p}, [](auto) { return 1.0; });
+    optimizer.mark_ready({0});
+    optimizer.mark_ready({1});
+    optimizer.mark_ready({2});
+    if (ranks > 1) {
+      optimizer.step();
+      for (std::int64_t p : {0, 1, 2})
+        fill_gradient(optimizer, {p}, [](auto) { return 1.0; });
+      Group group = optimizer.group("default");
+      if (rank == ranks - 1) group.set("learning_rate", 2.0);
+      EXPECT_THROW(optimizer.step(), InvalidArgument);
+      // Nothing was changed, and the step can be made.
+      expect_all(optimizer, {0}, -1.0);
+      EXPECT_EQ(optimizer.update_count({0}), 1);
+      group.set("learning_rate", 3.0);
+      optimizer.step();
+      for (std::int64_t p : {0, 1, 2}) expect_all(optimizer, {p}, -4.0);
+    }
   }
 }
 

@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Counts the calls of operator new. Include it in one file of a program: it
-// replaces the operators.
+// Counts the calls of operator new and of posix_memalign, by which the library
+// takes its large buffers. Include it in one file of a program: it replaces
+// them.
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +18,7 @@ namespace kzero::test {
 inline std::atomic<bool> counting_allocations = false;
 inline std::atomic<std::int64_t> counted_allocations = 0;
 
-/// Calls of operator new, of all threads, while body runs.
+/// Allocations, of all threads, while body runs.
 template <class F>
 std::int64_t allocations_of(F&& body) {
   counted_allocations = 0;
@@ -69,4 +71,11 @@ void operator delete(void* memory, std::align_val_t) noexcept {
 }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   kzero::test::counted_delete(memory);
+}
+
+extern "C" int posix_memalign(void** memory, std::size_t alignment,
+                              std::size_t bytes) noexcept {
+  if (kzero::test::counting_allocations) ++kzero::test::counted_allocations;
+  *memory = std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+  return *memory == nullptr ? ENOMEM : 0;
 }

@@ -129,13 +129,15 @@ void sum(const SumTile& tile, TileStatistics& statistics) {
   for (std::int64_t begin = 0; begin < tile.count; begin += chunk_size) {
     const std::int64_t left = tile.count - begin;
     const std::int64_t count = left < chunk_size ? left : chunk_size;
-    sum_chunk<In>(tile.parts.data(), tile.parts.size(), tile.first + begin,
-                  count, partial);
+    sum_chunk<In>(tile.parts, tile.part_count, tile.first + begin, count,
+                  partial);
     Sum* __restrict values = partial[0];
     Out* __restrict target = out + begin;
+    // What is checked and counted is what is stored: out can be narrower.
     for (std::int64_t i = 0; i < count; ++i) {
-      values[i] *= scale;
-      target[i] = static_cast<Out>(values[i]);
+      const Out average = static_cast<Out>(values[i] * scale);
+      target[i] = average;
+      values[i] = static_cast<Sum>(average);
     }
     collect(values, count, squares, statistics);
   }
