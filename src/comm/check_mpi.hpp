@@ -6,19 +6,9 @@
 
 #include <string>
 
+#include "core/source_line.hpp"
+
 namespace kzero::detail {
-
-/// The line of a call. Stands in for std::source_location, which clang has
-/// from version 15 on only.
-struct SourceLine {
-  const char* file = "";
-  int line = 0;
-
-  static constexpr SourceLine current(const char* file = __builtin_FILE(),
-                                      int line = __builtin_LINE()) {
-    return {file, line};
-  }
-};
 
 /// "MPI_Isend failed (mpi_messages.cpp:40): text of MPI".
 std::string mpi_failure(int code, const char* call, SourceLine where);

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "comm/check_mpi.hpp"  // SourceLine
+#include "core/source_line.hpp"
 
 namespace kzero::detail {
 
