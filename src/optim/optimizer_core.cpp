@@ -148,6 +148,12 @@ void OptimizerCore::set_up_storage() {
   marked_.assign(static_cast<std::size_t>(parameters.size()), 0);
 }
 
+Range OptimizerCore::in_bucket(ParameterId id) const {
+  const Placement& place = plan.placement(id);
+  const Bucket& bucket = plan.buckets()[static_cast<std::size_t>(place.bucket)];
+  return shift(place.in_buffer, -bucket.range.begin);
+}
+
 std::size_t OptimizerCore::group_index(const std::string& name) const {
   const auto place = std::find(group_names.begin(), group_names.end(), name);
   if (place != group_names.end())

@@ -59,6 +59,11 @@ class OptimizerCore {
     return static_cast<std::size_t>(
         group_of_[static_cast<std::size_t>(parameter)]);
   }
+  const BucketWork& bucket_of(ParameterId id) const {
+    return buckets[static_cast<std::size_t>(plan.placement(id).bucket)];
+  }
+  /// Where a parameter's elements lie in its bucket.
+  Range in_bucket(ParameterId id) const;
   std::int32_t bucket_count() const {
     return static_cast<std::int32_t>(plan.buckets().size());
   }

@@ -82,24 +82,16 @@ ShardedOptimizer& ShardedOptimizer::operator=(ShardedOptimizer&&) noexcept =
 detail::ViewReference ShardedOptimizer::parameter_reference(
     ParameterId id, DType dtype, const ExecutionSpace&) {
   const ParameterInfo& info = parameters()[id];
-  const Placement& place = core_->plan.placement(id);
-  const Range bucket =
-      plan().buckets()[static_cast<std::size_t>(place.bucket)].range;
-  std::byte* data =
-      core_->storage->parameter_bucket(place.bucket) +
-      (place.in_buffer.begin - bucket.begin) * size_of(info.dtype);
+  std::byte* data = core_->bucket_of(id).parameters +
+                    core_->in_bucket(id).begin * size_of(info.dtype);
   return detail::reference(info, data, info.dtype, dtype, "the value");
 }
 
 detail::ViewReference ShardedOptimizer::gradient_reference(
     ParameterId id, DType dtype, const ExecutionSpace&) {
   const ParameterInfo& info = parameters()[id];
-  const Placement& place = core_->plan.placement(id);
-  const Range bucket =
-      plan().buckets()[static_cast<std::size_t>(place.bucket)].range;
-  std::byte* data =
-      core_->storage->gradient_bucket(place.bucket) +
-      (place.in_buffer.begin - bucket.begin) * size_of(info.gradient_dtype);
+  std::byte* data = core_->bucket_of(id).gradients +
+                    core_->in_bucket(id).begin * size_of(info.gradient_dtype);
   return detail::reference(info, data, info.gradient_dtype, dtype,
                            "the gradient");
 }

@@ -68,13 +68,11 @@ void OptimizerCore::zero_unmarked() {
   if (marked_count_ == 0 || marked_count_ == parameters.size()) return;
   for (std::int64_t i = 0; i < parameters.size(); ++i) {
     if (marked_[static_cast<std::size_t>(i)] != 0) continue;
-    const Placement& place = plan.placement({i});
-    const auto bucket = static_cast<std::size_t>(place.bucket);
-    const std::int64_t bytes = size_of(buckets[bucket].gradient_dtype);
-    const std::int64_t begin =
-        place.in_buffer.begin - plan.buckets()[bucket].range.begin;
-    zero_bytes(buckets[bucket].gradients + begin * bytes,
-               place.in_buffer.size() * bytes, space);
+    const BucketWork& bucket = bucket_of({i});
+    const Range range = in_bucket({i});
+    const std::int64_t bytes = size_of(bucket.gradient_dtype);
+    zero_bytes(bucket.gradients + range.begin * bytes, range.size() * bytes,
+               space);
   }
 }
 
