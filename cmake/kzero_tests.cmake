@@ -75,7 +75,7 @@ function(kzero_set_test_properties test ranks)
       LABELS "${layer};${arg_LABELS}"
       # More threads than cores: waiting ones must not spin.
       ENVIRONMENT
-      "KZERO_TEST_RANKS=${ranks};OMP_NUM_THREADS=2;OMP_PROC_BIND=false;\
+      "KZERO_TEST_RANKS=${ranks};KOKKOS_DISABLE_WARNINGS=1;OMP_NUM_THREADS=2;OMP_PROC_BIND=false;\
 OMP_WAIT_POLICY=passive;ASAN_OPTIONS=allocator_may_return_null=1;\
 LSAN_OPTIONS=suppressions=${suppressions}:print_suppressions=0")
 endfunction()
