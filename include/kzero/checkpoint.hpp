@@ -35,6 +35,24 @@ struct CheckpointOptions {
   UserData user = {};
 };
 
+/// What load_checkpoint does with what the file and the model do not share.
+/// strict: throws, naming it.
+/// partial: loads what they share; parameters that the file lacks, or has with
+/// another shape or type, stay as they are, state and count included.
+enum class Match { strict, partial };
+
+/// What load_checkpoint does with a group whose rule in the file is another
+/// one than in the program.
+/// refuse: throws, naming both.
+/// start_anew: loads the parameters of the group; their state and count start
+/// anew, with the hyperparameters of the program.
+enum class OtherRule { refuse, start_anew };
+
+struct LoadOptions {
+  Match match = Match::strict;
+  OtherRule other_rule = OtherRule::refuse;
+};
+
 /// What a file says beside parameters and state. The same on every rank.
 struct CheckpointContent {
   std::int64_t step = 0;        // steps when it was saved
@@ -42,6 +60,12 @@ struct CheckpointContent {
   std::string library_version;
   std::string created;  // UTC, ISO 8601
   UserData user;
+  /// With Match::partial, names of parameters: of the model that the file
+  /// lacks, of the file that the model lacks, and of both with another shape or
+  /// type.
+  std::vector<std::string> missing = {};
+  std::vector<std::string> extra = {};
+  std::vector<std::string> misshaped = {};
 };
 
 /// Collective. Writes parameters, state, counts, hyperparameters and user data
@@ -60,9 +84,12 @@ void save_checkpoint(ShardedOptimizer& optimizer,
 /// number of ranks with any bucket size. Rank 0 reads.
 /// Throws CheckpointError on every rank when the file cannot be read, is not a
 /// complete kzero file, or holds other parameters, shapes, types or rules than
-/// the model; the optimizer is unchanged then, unless reading breaks off in
-/// the middle of the arrays, which the message says.
+/// the model and the options do not allow it; the optimizer is unchanged then,
+/// unless reading breaks off in the middle of the arrays, which the message
+/// says. The log tells when one of file and program has a loss scaler and the
+/// other has none.
 CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
-                                  const std::filesystem::path& path);
+                                  const std::filesystem::path& path,
+                                  const LoadOptions& options = {});
 
 }  // namespace kzero

@@ -20,6 +20,7 @@
 #include <kzero/range.hpp>
 #include <kzero/rule.hpp>
 #include <kzero/runtime.hpp>
+#include <kzero/scaler.hpp>
 #include <kzero/shard_table.hpp>
 #include <kzero/sharded_optimizer.hpp>
 #include <kzero/step_report.hpp>

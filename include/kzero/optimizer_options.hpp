@@ -4,9 +4,12 @@
 // How a ShardedOptimizer works. Every rank gives the same values.
 #pragma once
 
+#include <kzero/communicator.hpp>
 #include <kzero/plan.hpp>
 #include <kzero/rule.hpp>
+#include <kzero/scaler.hpp>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -22,9 +25,11 @@ enum class GatherMode { at_step };
 /// which any rank's contribution can cause. The ranks decide alike.
 class Nonfinite {
  public:
-  enum class Action { report, skip, throw_after, ignore };
+  enum class Action { automatic, report, skip, throw_after, ignore };
 
-  /// Updates all the same; the report tells. The default.
+  /// skip with a dynamic scaler, else report. The default.
+  static const Nonfinite automatic;
+  /// Updates all the same; the report tells.
   static const Nonfinite report;
   /// Leaves parameters, state and counts, and clears the gradients.
   static const Nonfinite skip;
@@ -42,10 +47,11 @@ class Nonfinite {
  private:
   constexpr explicit Nonfinite(Action action, int limit = 0)
       : action_(action), limit_(limit) {}
-  Action action_ = Action::report;
+  Action action_ = Action::automatic;
   int limit_ = 0;
 };
 
+inline constexpr Nonfinite Nonfinite::automatic{Action::automatic};
 inline constexpr Nonfinite Nonfinite::report{Action::report};
 inline constexpr Nonfinite Nonfinite::skip{Action::skip};
 inline constexpr Nonfinite Nonfinite::ignore{Action::ignore};
@@ -76,15 +82,23 @@ inline constexpr Reduction Reduction::sum{1.0};
 struct OptimizerOptions {
   /// For parameters whose group is not in groups.
   Rule rule = {};
-  /// Rules by name of the group; each must have a parameter.
+  /// Rules by name of the group. A group without a parameter on this rank is
+  /// legal: it can be read, changed and saved.
   std::map<std::string, Rule> groups = {};
   Schedule schedule = Schedule::at_step;
   GatherMode gather = GatherMode::at_step;
   /// The averaged gradient is scaled to at most this global 2-norm.
   std::optional<double> clip_norm = std::nullopt;
-  Nonfinite nonfinite = Nonfinite::report;
+  /// A dynamic scaler needs skip or throw_after.
+  Nonfinite nonfinite = Nonfinite::automatic;
+  Scaler scaler = Scaler::none;
   Reduction reduction = Reduction::mean;
   PlanOptions plan = {};
+  /// The ranks that hold the other parts of this rank's copy of the model
+  /// (tensor and pipeline parallelism), if there are any. Norm, zero count,
+  /// non-finite elements and skipped steps are then those of the whole model.
+  /// A communicator of its own: every rank of it steps when this one does.
+  std::shared_ptr<Communicator> model_parallel = nullptr;
 };
 
 }  // namespace kzero

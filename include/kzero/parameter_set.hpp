@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <kzero/dtype.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,18 @@ struct ParameterId {
                                     const ParameterId&) = default;
 };
 
+/// How the ranks of the model-parallel group (OptimizerOptions::model_parallel)
+/// hold a parameter.
+/// replicated: every rank that has a parameter of this name has all of it.
+/// split: this rank's elements are its own, another rank's are others.
+enum class ModelParallel { replicated, split };
+
+/// What step() does with a parameter that no rank has marked, when this or
+/// another rank has marked something.
+/// zero: its gradient counts as zero; moments and decay go on.
+/// keep: parameter, state and update count stay as they are.
+enum class Unmarked { zero, keep };
+
 struct ParameterOptions {
   DType dtype = DType::float32;
   /// Type in which gradients are accumulated and sent. By default float32 for
@@ -33,6 +46,18 @@ struct ParameterOptions {
   /// Part of the model on this rank (a virtual pipeline stage). Chunks never
   /// share a bucket.
   int chunk = 0;
+  ModelParallel model_parallel = ModelParallel::replicated;
+  /// Name of the parameter that this one is the same as. In this set, which
+  /// must have it already: both names stand for one storage, declared with
+  /// equal extents, types and options, and marked each. Elsewhere in the
+  /// model-parallel group (a copy on another pipeline stage): this rank has
+  /// storage of its own, whose gradient the caller sums over the copies; norm
+  /// and counts leave it to the other rank.
+  std::string tied_to = {};
+  Unmarked unmarked = Unmarked::zero;
+  /// Never updated: it has no gradient and no state. write_parameters,
+  /// broadcast_parameters and checkpoints know it.
+  bool frozen = false;
 };
 
 /// One declared parameter.
@@ -44,6 +69,13 @@ struct ParameterInfo {
   DType gradient_dtype = DType::float32;
   std::string group;
   int chunk = 0;
+  ModelParallel model_parallel = ModelParallel::replicated;
+  std::string tied_to;
+  Unmarked unmarked = Unmarked::zero;
+  bool frozen = false;
+  /// Whose storage it is: its own id, or that of the parameter of this set
+  /// that it is tied to.
+  ParameterId storage;
 };
 
 class ParameterSet {
@@ -51,8 +83,9 @@ class ParameterSet {
   /// Declares a parameter. Names are unique and not empty, any bytes; extents
   /// are at most 8 numbers, zero or more each.
   /// Throws InvalidArgument for anything else, for a size past 2^62 bytes, for
-  /// an empty group name or a negative chunk. Any gradient type goes with any
-  /// type.
+  /// an empty group name or a negative chunk, and for a parameter that is tied
+  /// to one of this set and differs from it, or is declared before it. Any
+  /// gradient type goes with any type.
   ParameterId add(std::string name, std::vector<std::int64_t> extents,
                   ParameterOptions options = {});
 
@@ -79,8 +112,12 @@ class ParameterSet {
   /// be empty.
   std::size_t find_slot(std::string_view name, std::size_t hash) const;
   void reserve_one_more();
+  /// Sets info.storage. Throws InvalidArgument.
+  void tie(ParameterInfo& info);
 
   std::vector<ParameterInfo> parameters_;
+  // Names that parameters are tied to and that this set does not have.
+  std::set<std::string> tied_elsewhere_;
   std::vector<Slot> slots_;
 };
 

@@ -20,10 +20,16 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace kzero {
 
 class ParameterWriter;
+
+/// The loss scale where kernels read it.
+using LossScaleView =
+    Kokkos::View<const double, typename ExecutionSpace::memory_space,
+                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 /// Hyperparameters of one group, to be read and changed between steps, on
 /// every rank alike. Valid as long as its optimizer.
@@ -61,8 +67,9 @@ class ShardedOptimizer {
   /// library's kernels run on the given instance.
   /// Throws InvalidArgument on every rank when the ranks' parameters, options
   /// or library versions differ (naming the first difference), when Kokkos is
-  /// not initialised, for a null communicator, a group without a parameter and
-  /// options out of range.
+  /// not initialised, for a null communicator and options out of range; and
+  /// when the ranks of the model-parallel group give parameters or options that
+  /// do not go together.
   ShardedOptimizer(std::shared_ptr<Communicator> communicator,
                    ParameterSet parameters, OptimizerOptions options,
                    const ExecutionSpace& space);
@@ -98,13 +105,16 @@ class ShardedOptimizer {
   }
 
   /// Calls f(parameter view, gradient view), both of one extent, with the
-  /// parameter's run-time types. f must accept every combination.
+  /// parameter's run-time types. f must accept every combination. The gradient
+  /// of a frozen parameter is a view of no elements.
   template <class F>
   void visit(ParameterId id, F&& f) {
     visit_dtype(parameters()[id].dtype, [&](auto value) {
       visit_dtype(parameters()[id].gradient_dtype, [&](auto slope) {
+        using Slope = typename decltype(slope)::type;
         f(parameter<typename decltype(value)::type*>(id),
-          gradient<typename decltype(slope)::type*>(id));
+          parameters()[id].frozen ? ParameterView<Slope*>()
+                                  : gradient<Slope*>(id));
       });
     });
   }
@@ -129,7 +139,8 @@ class ShardedOptimizer {
   /// instance so far is. Then this rank touches neither the parameter nor its
   /// gradient until step() returns. Local; in any order on any rank. A rank
   /// that marks nothing has all marked by step(); one that has marked a
-  /// parameter counts those unmarked as zero. Marking twice throws.
+  /// parameter counts those unmarked as zero, or keeps them
+  /// (ParameterOptions::unmarked). Marking twice or a frozen parameter throws.
   void mark_ready(ParameterId id,
                   const ExecutionSpace& space = ExecutionSpace());
 
@@ -143,7 +154,7 @@ class ShardedOptimizer {
   StepReport step();
 
   /// Collective. Calls closure, which computes gradients and returns this
-  /// rank's loss, then steps. An exception of closure leaves parameters
+  /// rank's loss (for the report, not scaled), then steps. An exception of closure leaves parameters
   /// and state as they were, and the other ranks in step().
   template <std::invocable Closure>
   requires std::convertible_to < std::invoke_result_t<Closure>,
@@ -152,7 +163,29 @@ class ShardedOptimizer {
     return step_with_loss(loss);
   }
 
-  /// Throws InvalidArgument for a name that no parameter uses.
+  /// What the caller multiplies its loss by. Changes in step() only.
+  double loss_scale() const;
+
+  /// The same number in the memory of the kernels, so that reading it there
+  /// waits for nothing. Valid as long as the optimizer.
+  LossScaleView device_loss_scale() const;
+
+  /// The averaged, unscaled, not clipped gradient of the last step, element k
+  /// that of segments(id)[k]. T is double for a float64 parameter, else float.
+  /// Valid until gradients are written or zeroed. Local. Throws InvalidArgument
+  /// when there is none: before the first step, after zero_gradients() and
+  /// after a skipped step.
+  template <class T>
+  std::vector<ParameterView<const T*>> averaged_gradient(ParameterId id) {
+    std::vector<ParameterView<const T*>> views;
+    for (const Segment& segment : segments(id))
+      views.push_back(detail::make_view<const T*>(
+          averaged_reference(id, segment, dtype_of<T>)));
+    return views;
+  }
+
+  /// Throws InvalidArgument for a name that neither a parameter nor
+  /// OptimizerOptions::groups uses.
   Group group(const std::string& name);
 
   /// How often this parameter has been updated.
@@ -182,6 +215,8 @@ class ShardedOptimizer {
                                             const ExecutionSpace&);
   detail::ViewReference gradient_reference(ParameterId, DType,
                                            const ExecutionSpace&);
+  detail::ViewReference averaged_reference(ParameterId, const Segment&,
+                                           DType);
   StepReport step_with_loss(double loss);
   void write_parameters_with(int root, void (*call)(void*, ParameterWriter&),
                              void* function);

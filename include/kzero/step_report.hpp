@@ -5,9 +5,22 @@
 #pragma once
 
 #include <cstdint>
+#include <kzero/parameter_set.hpp>
 #include <optional>
 
 namespace kzero {
+
+/// Where NaNs and infinities came from.
+struct NonfiniteSource {
+  /// The lowest rank (of the optimizer's communicator) whose own gradient was
+  /// not finite; empty when every rank's was, and only their sum overflowed.
+  std::optional<int> rank;
+  /// The first parameter, in order of declaration, for which that holds.
+  ParameterId parameter;
+  /// Rank in the model-parallel group; 0 without one. The parameter is one of
+  /// that rank's.
+  int model_parallel_rank = 0;
+};
 
 namespace detail {
 struct StepRecord {
@@ -15,7 +28,10 @@ struct StepRecord {
   double gradient_norm = 0.0;
   std::int64_t zero_count = 0;
   std::int64_t nonfinite = 0;
+  std::optional<NonfiniteSource> nonfinite_source;
+  double loss_scale = 1.0;
   std::int64_t skipped_total = 0;
+  std::int64_t skipped_in_a_row = 0;
   std::optional<double> loss;
 };
 }  // namespace detail
@@ -29,18 +45,29 @@ class StepReport {
   /// False when the step was skipped.
   bool updated() const { return record_.updated; }
 
-  /// 2-norm of the averaged gradient over all parameters, before clipping.
+  /// 2-norm of the averaged gradient over all parameters of the model, before
+  /// clipping. Each parameter counts once, whoever holds it.
   double gradient_norm() const { return record_.gradient_norm; }
 
-  /// Elements of the averaged gradient that are 0.
+  /// Elements of the averaged gradient that are 0, counted likewise.
   std::int64_t zero_count() const { return record_.zero_count; }
 
   /// Elements of the averaged gradient that are NaN or infinite; 0 with
   /// Nonfinite::ignore.
   std::int64_t nonfinite() const { return record_.nonfinite; }
 
-  /// Steps skipped by this optimizer so far.
+  /// Who brought the first of them; empty when nonfinite() is 0.
+  const std::optional<NonfiniteSource>& nonfinite_source() const {
+    return record_.nonfinite_source;
+  }
+
+  /// What the gradients were divided by beside the divisor of the sum.
+  double loss_scale() const { return record_.loss_scale; }
+
+  /// Steps skipped by this optimizer so far, and how many of them came last
+  /// in a row.
   std::int64_t skipped_total() const { return record_.skipped_total; }
+  std::int64_t skipped_in_a_row() const { return record_.skipped_in_a_row; }
 
   /// What the closure given to step() returned on this rank.
   std::optional<double> loss() const { return record_.loss; }

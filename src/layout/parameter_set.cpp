@@ -59,6 +59,55 @@ std::int64_t checked_size(std::string_view name,
   return size;
 }
 
+void check_options(std::string_view name, const ParameterOptions& options) {
+  using detail::concat;
+  if (options.group.empty())
+    refuse(name,
+           "empty group name (expected a name, got \"\"): leave group out for "
+           "the group \"default\"");
+  if (options.chunk < 0)
+    refuse(name, concat("negative chunk (expected zero or more, got ",
+                        options.chunk, "): number the chunks from 0"));
+  if (options.model_parallel > ModelParallel::split)
+    refuse(name, concat("unknown ModelParallel (expected a code from 0 to 1, "
+                        "got ",
+                        static_cast<int>(options.model_parallel),
+                        "): use an enumerator"));
+  if (options.unmarked > Unmarked::keep)
+    refuse(name,
+           concat("unknown Unmarked (expected a code from 0 to 1, got ",
+                  static_cast<int>(options.unmarked), "): use an enumerator"));
+}
+
+/// Two names of one storage differ in nothing else.
+void require_same(std::string_view name, const ParameterInfo& tied,
+                  const ParameterInfo& target) {
+  using detail::concat;
+  const auto require = [&](bool same, std::string_view what, const auto& got,
+                           const auto& expected) {
+    if (!same)
+      refuse(name, concat("tied to ", detail::quoted(target.name),
+                          ", but differs from it (", what, ": expected ",
+                          expected, ", got ", got,
+                          "): declare both alike, they are one storage"));
+  };
+  require(tied.extents == target.extents, "extents", tied.extents,
+          target.extents);
+  require(tied.dtype == target.dtype, "type", tied.dtype, target.dtype);
+  require(tied.gradient_dtype == target.gradient_dtype, "gradient type",
+          tied.gradient_dtype, target.gradient_dtype);
+  require(tied.group == target.group, "group", detail::quoted(tied.group),
+          detail::quoted(target.group));
+  require(tied.chunk == target.chunk, "chunk", tied.chunk, target.chunk);
+  require(tied.model_parallel == target.model_parallel, "model_parallel",
+          static_cast<int>(tied.model_parallel),
+          static_cast<int>(target.model_parallel));
+  require(tied.unmarked == target.unmarked, "unmarked",
+          static_cast<int>(tied.unmarked), static_cast<int>(target.unmarked));
+  require(tied.frozen == target.frozen, "frozen", int(tied.frozen),
+          int(target.frozen));
+}
+
 }  // namespace
 
 ParameterId ParameterSet::add(std::string name,
@@ -74,13 +123,7 @@ ParameterId ParameterSet::add(std::string name,
   const DType gradient_dtype = options.gradient_dtype.value_or(by_default);
   check_dtypes(name, options.dtype, gradient_dtype);
   const std::int64_t size = checked_size(name, extents, options.dtype);
-  if (options.group.empty())
-    refuse(name,
-           "empty group name (expected a name, got \"\"): leave group out for "
-           "the group \"default\"");
-  if (options.chunk < 0)
-    refuse(name, concat("negative chunk (expected zero or more, got ",
-                        options.chunk, "): number the chunks from 0"));
+  check_options(name, options);
 
   // What can fail comes first, so that the set is unchanged if it does.
   reserve_one_more();
@@ -92,15 +135,39 @@ ParameterId ParameterSet::add(std::string name,
                   " of extents ", (*this)[ParameterId{slot.index}].extents,
                   "): give each parameter a name of its own"));
   const ParameterId id{this->size()};
-  parameters_.push_back({.name = std::move(name),
-                         .extents = std::move(extents),
-                         .size = size,
-                         .dtype = options.dtype,
-                         .gradient_dtype = gradient_dtype,
-                         .group = std::move(options.group),
-                         .chunk = options.chunk});
+  ParameterInfo info{.name = std::move(name),
+                     .extents = std::move(extents),
+                     .size = size,
+                     .dtype = options.dtype,
+                     .gradient_dtype = gradient_dtype,
+                     .group = std::move(options.group),
+                     .chunk = options.chunk,
+                     .model_parallel = options.model_parallel,
+                     .tied_to = std::move(options.tied_to),
+                     .unmarked = options.unmarked,
+                     .frozen = options.frozen,
+                     .storage = id};
+  tie(info);
+  parameters_.push_back(std::move(info));
   slot = {hash, id.index};
   return id;
+}
+
+void ParameterSet::tie(ParameterInfo& info) {
+  using detail::concat;
+  if (tied_elsewhere_.contains(info.name))
+    refuse(info.name,
+           "declared after a parameter that is tied to it: declare it first");
+  if (info.tied_to.empty()) return;
+  if (info.tied_to == info.name)
+    refuse(info.name, "tied to itself: name the other parameter");
+  const std::optional<ParameterId> target = find(info.tied_to);
+  if (!target) {
+    tied_elsewhere_.insert(info.tied_to);
+    return;
+  }
+  require_same(info.name, info, (*this)[*target]);
+  info.storage = (*this)[*target].storage;
 }
 
 const ParameterInfo& ParameterSet::operator[](ParameterId id) const {

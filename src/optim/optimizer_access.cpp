@@ -71,6 +71,16 @@ void OptimizerAccess::set_counters(ShardedOptimizer& optimizer,
   core.skipped_in_a_row = counters.skipped_in_a_row;
 }
 
+const LossScaleState& OptimizerAccess::loss_scale(
+    const ShardedOptimizer& optimizer) {
+  return optimizer.core_->loss_scale;
+}
+
+void OptimizerAccess::set_loss_scale(ShardedOptimizer& optimizer,
+                                     const LossScaleState& state) {
+  optimizer.core_->loss_scale = state;
+}
+
 void OptimizerAccess::synchronize(ShardedOptimizer& optimizer,
                                   const char* what) {
   optimizer.core_->require_unmarked(what);

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "optim/loss_scale.hpp"
+
 namespace kzero::detail {
 
 /// One array of this rank's state in one bucket, shard-sized, host-accessible.
@@ -51,6 +53,9 @@ struct OptimizerAccess {
   static void set_update_count(ShardedOptimizer&, ParameterId, std::int64_t);
   static StepCounters counters(const ShardedOptimizer&);
   static void set_counters(ShardedOptimizer&, const StepCounters&);
+
+  static const LossScaleState& loss_scale(const ShardedOptimizer&);
+  static void set_loss_scale(ShardedOptimizer&, const LossScaleState&);
 
   /// Waits for the work on the optimizer's execution space; throws
   /// InvalidArgument (naming what) between a mark and step().

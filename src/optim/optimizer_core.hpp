@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/kernels.hpp"
+#include "optim/loss_scale.hpp"
 #include "optim/tile_table.hpp"
 #include "optim/update_classes.hpp"
 #include "storage/storage.hpp"
@@ -88,6 +89,7 @@ class OptimizerCore {
   std::int64_t steps = 0;
   std::int64_t skipped_total = 0;
   std::int64_t skipped_in_a_row = 0;
+  LossScaleState loss_scale;
 
   std::span<const Segment> segments_of(ParameterId id) const;
 

@@ -26,7 +26,11 @@ std::string describe(const ParameterInfo& info) {
   for (std::size_t i = 0; i < info.extents.size(); ++i)
     text += concat(i == 0 ? "" : ",", info.extents[i]);
   text += concat("], gradient ", to_string(info.gradient_dtype), ", group ",
-                 quoted(info.group), ", chunk ", info.chunk);
+                 quoted(info.group), ", chunk ", info.chunk,
+                 info.model_parallel == ModelParallel::split ? ", split" : "",
+                 info.unmarked == Unmarked::keep ? ", kept when unmarked" : "",
+                 info.frozen ? ", frozen" : "");
+  if (!info.tied_to.empty()) text += concat(", tied to ", quoted(info.tied_to));
   return text;
 }
 
@@ -42,6 +46,8 @@ std::string to_string(const Rule& rule) {
 
 std::string to_string(const Nonfinite& nonfinite) {
   switch (nonfinite.action()) {
+    case Nonfinite::Action::automatic:
+      return "automatic";
     case Nonfinite::Action::report:
       return "report";
     case Nonfinite::Action::skip:
@@ -60,6 +66,23 @@ std::string to_string(const Reduction& reduction) {
   return concat("sum over ranks / ", exact(reduction.divisor(1)));
 }
 
+std::string to_string(const Scaler& scaler) {
+  const DynamicScaling& scaling = scaler.scaling();
+  switch (scaler.kind()) {
+    case Scaler::Kind::none:
+      return "none";
+    case Scaler::Kind::constant:
+      return concat("constant(", scaling.initial_scale, ")");
+    case Scaler::Kind::dynamic:
+      return concat("dynamic(initial_scale ", scaling.initial_scale,
+                    ", growth ", scaling.growth, ", backoff ", scaling.backoff,
+                    ", growth_interval ", scaling.growth_interval,
+                    ", hysteresis ", scaling.hysteresis, ", minimum ",
+                    scaling.minimum, ")");
+  }
+  return "unknown";
+}
+
 void for_each_setup_fact(const ParameterSet& parameters,
                          const OptimizerOptions& options, const Fact& fact) {
   fact("library version", version());
@@ -74,6 +97,11 @@ void for_each_setup_fact(const ParameterSet& parameters,
   fact("gather", concat(static_cast<int>(options.gather)));
   fact("clip_norm", options.clip_norm ? exact(*options.clip_norm) : "none");
   fact("nonfinite", to_string(options.nonfinite));
+  fact("scaler", to_string(options.scaler));
+  fact("model_parallel", options.model_parallel
+                             ? concat("a group of ",
+                                      options.model_parallel->size(), " ranks")
+                             : "none");
   fact("reduction", to_string(options.reduction));
   fact("plan.partition", concat(static_cast<int>(options.plan.partition)));
   fact("plan.bucket_bytes", concat(options.plan.bucket_bytes));

@@ -23,6 +23,9 @@ std::string to_string(const Rule& rule);
 /// "report", "skip", "throw_after(3)" or "ignore".
 std::string to_string(const Nonfinite& nonfinite);
 
+/// "none", "constant(128)" or "dynamic(initial_scale 65536, ...)".
+std::string to_string(const Scaler& scaler);
+
 /// The divisor of the sum over ranks, in words.
 std::string to_string(const Reduction& reduction);
 

@@ -125,6 +125,12 @@ StepReport ShardedOptimizer::step_with_loss(double loss) {
   return core_->step(loss);
 }
 
+double ShardedOptimizer::loss_scale() const { return core_->loss_scale.scale; }
+
+LossScaleView ShardedOptimizer::device_loss_scale() const {
+  return LossScaleView(&core_->loss_scale.scale);
+}
+
 Group ShardedOptimizer::group(const std::string& name) {
   return {*core_, core_->group_index(name)};
 }
