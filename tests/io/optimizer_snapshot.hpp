@@ -74,6 +74,10 @@ inline Snapshot snapshot(ShardedOptimizer& optimizer, MPI_Comm communicator) {
   all["steps"] = bytes_of(counters.steps);
   all["skipped"] = bytes_of(counters.skipped_total);
   all["skipped in a row"] = bytes_of(counters.skipped_in_a_row);
+  const auto& loss_scale = OptimizerAccess::loss_scale(optimizer);
+  all["scale"] = bytes_of(loss_scale.scale);
+  all["scale's good steps"] = bytes_of(loss_scale.good_steps);
+  all["scale's hysteresis"] = bytes_of(loss_scale.hysteresis_left);
   return all;
 }
 

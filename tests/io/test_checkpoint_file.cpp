@@ -34,6 +34,11 @@ std::string text_of(const FileLayout& layout) {
       text += " " + name + "=" + std::to_string(value);
     text += "\n";
   }
+  if (layout.scaler)
+    text += layout.scaler->kind + " " +
+            std::to_string(layout.scaler->state.scale) + " " +
+            std::to_string(layout.scaler->state.good_steps) + " " +
+            std::to_string(layout.scaler->state.hysteresis_left) + "\n";
   for (const ParameterLayout& parameter : layout.parameters) {
     text += parameter.name + " " + parameter.group + " " +
             std::to_string(parameter.update_count);
@@ -208,8 +213,29 @@ TEST(CheckpointFile, NamesWhatIsWrongInside) {
                                        H5P_DEFAULT);
                    }),
                    {"\"default\"", "\"rule\"", "missing"}));
+  EXPECT_TRUE(says(spoiled([](hid_t file) {
+                     H5Adelete_by_name(file, "scaler", "good_steps",
+                                       H5P_DEFAULT);
+                   }),
+                   {"/scaler", "\"good_steps\"", "missing"}));
   EXPECT_TRUE(says(spoiled([](hid_t file) { H5Adelete(file, "step"); }),
                    {"\"step\"", "missing"}));
+}
+
+TEST(CheckpointFile, HasNoScalerInFormat10) {
+  const ScratchFolder folder;
+  write_sample(folder / "file.h5");
+  {
+    const Handle file = open_to_write(folder / "file.h5");
+    H5Ldelete(file.get(), "scaler", H5P_DEFAULT);
+    H5Adelete(file.get(), "format_version");
+    const std::int64_t version[] = {1, 0};
+    write_attribute(file.get(), "format_version",
+                    std::span<const std::int64_t>(version));
+  }
+  const FileLayout layout = CheckpointReader(folder / "file.h5").layout();
+  EXPECT_FALSE(layout.scaler.has_value());
+  EXPECT_EQ(layout.parameters.size(), sample_layout().parameters.size());
 }
 
 // Every byte at which the disk can be full: an error each time, and nothing is
