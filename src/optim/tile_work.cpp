@@ -3,6 +3,9 @@
 
 #include "optim/tile_work.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "kernels/flush_denormals.hpp"
 
 namespace kzero::detail {
@@ -12,46 +15,104 @@ std::byte* at(std::byte* base, std::int64_t element, std::int64_t bytes) {
   return base == nullptr ? nullptr : base + element * bytes;
 }
 
+// The lowest rank whose own gradient is not finite in these elements. A part
+// that several ranks have added up already names none of them.
+std::int64_t find_rank(const HostKernels& kernels,
+                       const Contributions& contributions, Range range) {
+  const std::int64_t bytes = size_of(contributions.dtype);
+  const NonfiniteFunction count =
+      kernels.nonfinite[static_cast<std::size_t>(contributions.dtype)];
+  for (const Contribution& part : contributions.parts) {
+    const auto* data = static_cast<const std::byte*>(part.data) +
+                       (range.begin - contributions.range.begin) * bytes;
+    if (count(data, range.size()) == 0) continue;
+    return part.rank_count == 1 ? part.first_rank : Culprit::only_the_sum;
+  }
+  return Culprit::only_the_sum;
+}
+
 }  // namespace
 
 void TileWork::sum(std::int64_t tile,
                    const Contributions& contributions) const {
-  const Tile& work = tiles[static_cast<std::size_t>(tile)];
+  const Tile& work = tiles.tiles()[static_cast<std::size_t>(tile)];
   const BucketWork& bucket = buckets[static_cast<std::size_t>(work.bucket)];
   const SumFunction function =
       kernels.sum[static_cast<std::size_t>(contributions.dtype)]
                  [bucket.main_bytes == 8 ? 1 : 0];
-  TileStatistics& collected = statistics[static_cast<std::size_t>(tile)];
+  Totals& collected = totals[static_cast<std::size_t>(tile)];
   collected = {};
-  for (std::int64_t i = work.pieces.begin; i < work.pieces.end; ++i) {
-    const Range range = pieces[static_cast<std::size_t>(i)].in_shard;
+  for (const Piece& piece : tiles.pieces_of(work)) {
+    const Range range = piece.in_shard;
+    std::byte* const out = at(bucket.averaged, range.begin, bucket.main_bytes);
+    if (marks.kept(piece.parameter)) {
+      std::memset(out, 0,
+                  static_cast<std::size_t>(range.size() * bucket.main_bytes));
+      continue;
+    }
+    Totals of_piece;
     function({contributions.parts.data(), contributions.parts.size(),
               range.begin - contributions.range.begin, range.size(), scale,
-              at(bucket.averaged, range.begin, bucket.main_bytes)},
-             collected);
+              out},
+             of_piece.counted);
+    of_piece.nonfinite = of_piece.counted.nonfinite;
+    if (of_piece.nonfinite > 0 && find_culprit) {
+      of_piece.culprit.rank = find_rank(kernels, contributions, range);
+      of_piece.culprit.parameter = piece.parameter;
+    }
+    if (counted[static_cast<std::size_t>(piece.parameter)] == 0)
+      of_piece.counted = {};
+    collected += of_piece;
   }
 }
 
+UpdateTile TileWork::arguments_of(const Piece& piece,
+                                  const BucketWork& bucket) const {
+  const PreparedStep& prepared = classes.prepared(piece.parameter);
+  const std::int64_t begin = piece.in_shard.begin;
+  UpdateTile arguments;
+  arguments.step = prepared.step;
+  arguments.gradient_factor = clip * prepared.sign;
+  arguments.gradient = at(bucket.averaged, begin, bucket.main_bytes);
+  arguments.main = at(bucket.main, begin, bucket.main_bytes);
+  arguments.parameter = at(bucket.parameter_shard, begin, 2);
+  for (std::size_t array = 0; array < maximum_state_arrays; ++array)
+    arguments.state[array] = at(bucket.state[array], begin, bucket.main_bytes);
+  arguments.count = piece.in_shard.size();
+  return arguments;
+}
+
 void TileWork::update(std::int64_t tile) const {
-  const Tile& work = tiles[static_cast<std::size_t>(tile)];
+  const Tile& work = tiles.tiles()[static_cast<std::size_t>(tile)];
   const BucketWork& bucket = buckets[static_cast<std::size_t>(work.bucket)];
   const auto dtype = static_cast<std::size_t>(bucket.dtype);
   const FlushDenormals flush;
   for (std::int64_t i = work.pieces.begin; i < work.pieces.end; ++i) {
-    const Piece& piece = pieces[static_cast<std::size_t>(i)];
+    const Piece& piece = tiles.pieces()[static_cast<std::size_t>(i)];
     const PreparedStep& prepared = classes.prepared(piece.parameter);
-    const std::int64_t begin = piece.in_shard.begin;
-    UpdateTile arguments;
-    arguments.step = prepared.step;
-    arguments.gradient_factor = clip * prepared.sign;
-    arguments.gradient = at(bucket.averaged, begin, bucket.main_bytes);
-    arguments.main = at(bucket.main, begin, bucket.main_bytes);
-    arguments.parameter = at(bucket.parameter_shard, begin, 2);
-    for (std::size_t array = 0; array < maximum_state_arrays; ++array)
-      arguments.state[array] =
-          at(bucket.state[array], begin, bucket.main_bytes);
-    arguments.count = piece.in_shard.size();
-    kernels.update[static_cast<std::size_t>(prepared.kernel)][dtype](arguments);
+    const bool kept = marks.kept(piece.parameter);
+    if (prepared.trust != nullptr) {
+      TrustSums& sums = trust.of_piece(i);
+      sums = {};
+      if (!kept)
+        (*prepared.trust)[dtype](arguments_of(piece, bucket), sums);
+    } else if (!kept) {
+      (*prepared.update)[dtype](arguments_of(piece, bucket));
+    }
+  }
+}
+
+void TileWork::apply_trust_ratios(std::int64_t tile) const {
+  const Tile& work = tiles.tiles()[static_cast<std::size_t>(tile)];
+  const BucketWork& bucket = buckets[static_cast<std::size_t>(work.bucket)];
+  const auto dtype = static_cast<std::size_t>(bucket.dtype);
+  const FlushDenormals flush;
+  for (const Piece& piece : tiles.pieces_of(work)) {
+    const PreparedStep& prepared = classes.prepared(piece.parameter);
+    if (prepared.trust == nullptr || marks.kept(piece.parameter)) continue;
+    UpdateTile arguments = arguments_of(piece, bucket);
+    arguments.trust_ratio = trust.of_parameter(piece.parameter);
+    (*prepared.update)[dtype](arguments);
   }
 }
 
