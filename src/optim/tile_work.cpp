@@ -51,7 +51,7 @@ void TileWork::update(std::int64_t tile) const {
       arguments.state[array] =
           at(bucket.state[array], begin, bucket.main_bytes);
     arguments.count = piece.in_shard.size();
-    kernels.update[static_cast<std::size_t>(prepared.kernel)][dtype](arguments);
+    (*prepared.update)[dtype](arguments);
   }
 }
 
