@@ -98,7 +98,8 @@ class Plan {
   ShardTable shards(std::int64_t bucket) const;
 
   /// What a rank owns of what is trained: real elements only, no padding; by
-  /// bucket, then by place. Costs O(buckets + segments of that rank), not O(ranks).
+  /// bucket, then by place. Costs O(buckets + segments of that rank), not
+  /// O(ranks).
   std::vector<Segment> segments(int rank) const;
 
  private:

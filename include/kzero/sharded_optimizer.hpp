@@ -154,8 +154,9 @@ class ShardedOptimizer {
   StepReport step();
 
   /// Collective. Calls closure, which computes gradients and returns this
-  /// rank's loss (for the report, not scaled), then steps. An exception of closure leaves parameters
-  /// and state as they were, and the other ranks in step().
+  /// rank's loss (for the report, not scaled), then steps. An exception of
+  /// closure leaves parameters and state as they were, and the other ranks in
+  /// step().
   template <std::invocable Closure>
   requires std::convertible_to < std::invoke_result_t<Closure>,
   double > StepReport step(Closure&& closure) {

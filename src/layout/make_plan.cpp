@@ -125,8 +125,8 @@ class Builder {
       number_parameters(bucket, b++);
     for (std::size_t i = 0; i < placements_.size(); ++i)
       if (placements_[i].buffer == placed_with_other)
-        placements_[i] = placements_[static_cast<std::size_t>(
-            parameters_[i].storage.index)];
+        placements_[i] =
+            placements_[static_cast<std::size_t>(parameters_[i].storage.index)];
   }
 
   std::int64_t trained_buckets() const { return trained_buckets_; }

@@ -26,7 +26,8 @@ std::string OptimizerCore::describe() const {
   text += options.clip_norm ? concat("norm ", *options.clip_norm) : "none";
   text += concat("; scaler: ", to_string(options.scaler));
   if (options.model_parallel)
-    text += concat("\nmodel-parallel group: ", options.model_parallel->describe());
+    text +=
+        concat("\nmodel-parallel group: ", options.model_parallel->describe());
   text += concat("\nkernels: ", instruction_set_name(), " on ",
                  ExecutionSpace::name(), "\n");
   for (std::size_t i = 0; i < rules.size(); ++i)

@@ -125,18 +125,18 @@ void check_copy(const Declarations& all, const std::string& name,
   bool same_shape = false;
   for (auto each = begin; each != end; ++each) {
     if (each->second.role == Role::copy)
-      throw InvalidArgument(
-          concat("parameter ", quoted(name), " is tied to ",
-                 quoted(copy.tied_to), ", which is tied to ",
-                 quoted(each->second.tied_to), " itself: tie both to that"));
+      throw InvalidArgument(concat("parameter ", quoted(name), " is tied to ",
+                                   quoted(copy.tied_to), ", which is tied to ",
+                                   quoted(each->second.tied_to),
+                                   " itself: tie both to that"));
     same_shape = same_shape || each->second.shape == copy.shape;
   }
   if (!same_shape)
-    throw InvalidArgument(concat(
-        "parameter ", quoted(name), " on model-parallel rank ", copy.rank,
-        " is ", copy.shape, ", but ", quoted(copy.tied_to),
-        ", which it is tied to, is ", begin->second.shape,
-        " on rank ", begin->second.rank, ": copies have one shape and type"));
+    throw InvalidArgument(
+        concat("parameter ", quoted(name), " on model-parallel rank ",
+               copy.rank, " is ", copy.shape, ", but ", quoted(copy.tied_to),
+               ", which it is tied to, is ", begin->second.shape, " on rank ",
+               begin->second.rank, ": copies have one shape and type"));
 }
 
 void check(const Declarations& all) {
@@ -172,8 +172,7 @@ ModelGroup single_model(const ParameterSet& parameters) {
     const ParameterInfo& info = parameters[{i}];
     if (role_of(info, {i}) == Role::copy)
       throw InvalidArgument(concat(
-          "parameter ", quoted(info.name), " is tied to ",
-          quoted(info.tied_to),
+          "parameter ", quoted(info.name), " is tied to ", quoted(info.tied_to),
           ", which this set does not have: declare that one first, or give "
           "OptimizerOptions::model_parallel when another rank has it"));
     model.counted.push_back(info.storage.index == i ? 1 : 0);

@@ -73,8 +73,8 @@ void OptimizerCore::agree(std::string problem) {
     problem = error.what();
   }
   try {
-    model_ = agree_on_model(*options.model_parallel, parameters, options,
-                            problem);
+    model_ =
+        agree_on_model(*options.model_parallel, parameters, options, problem);
     problem.clear();
   } catch (const InvalidArgument& error) {
     problem = error.what();

@@ -111,7 +111,7 @@ detail::ViewReference ShardedOptimizer::gradient_reference(
 }
 
 std::span<const Segment> ShardedOptimizer::averaged_segments(ParameterId id,
-                                                            DType dtype) {
+                                                             DType dtype) {
   const ParameterInfo& info = parameters()[id];
   detail::require_gradient(info);
   core_->require_averaged();
@@ -122,7 +122,9 @@ std::span<const Segment> ShardedOptimizer::averaged_segments(ParameterId id,
 
 detail::ViewReference ShardedOptimizer::averaged_reference(
     ParameterId id, const Segment& segment) {
-  return {core_->averaged_gradient(segment), {}, segment.in_shard.size(),
+  return {core_->averaged_gradient(segment),
+          {},
+          segment.in_shard.size(),
           parameters()[id].name};
 }
 

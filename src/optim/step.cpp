@@ -55,17 +55,11 @@ void OptimizerCore::zero_unmarked() {
 }
 
 TileWork OptimizerCore::tile_work(double scale, double clip) {
-  return {host_kernels(),
-          tiles,
-          buckets,
-          classes,
-          marks_,
-          model_.counted,
-          totals_,
-          trust_,
-          nonfinite_action() != Nonfinite::Action::ignore,
-          scale,
-          clip};
+  return {
+      host_kernels(), tiles,  buckets,
+      classes,        marks_, model_.counted,
+      totals_,        trust_, nonfinite_action() != Nonfinite::Action::ignore,
+      scale,          clip};
 }
 
 // Bucket by bucket in layout order; the next bucket's exchange runs while this
@@ -186,9 +180,9 @@ std::string OptimizerCore::nonfinite_message(const StepRecord& record) const {
     const NonfiniteSource& source = *record.nonfinite_source;
     text += source.rank ? concat(", first from rank ", *source.rank)
                         : std::string(", from the sum over ranks");
-    const bool known = !options.model_parallel ||
-                       source.model_parallel_rank ==
-                           options.model_parallel->rank();
+    const bool known =
+        !options.model_parallel ||
+        source.model_parallel_rank == options.model_parallel->rank();
     if (options.model_parallel)
       text += concat(" (model-parallel rank ", source.model_parallel_rank, ")");
     text += known ? concat(" in parameter ",

@@ -68,9 +68,8 @@ bool StepHead::agreed(Marks& marks) {
 }
 
 std::string StepHead::disagreement() const {
-  std::string text =
-      concat("hyperparameters on rank ", other_rank_, " differ from those on ",
-             "rank 0");
+  std::string text = concat("hyperparameters on rank ", other_rank_,
+                            " differ from those on ", "rank 0");
   if (other_column_ >= 0)
     text += concat(" (where the model-parallel rank is ", other_column_, ")");
   return text +

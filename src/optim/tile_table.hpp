@@ -43,7 +43,8 @@ class TileTable {
                             static_cast<std::size_t>(tile.pieces.size()));
   }
 
-  /// Tiles of a bucket that is trained; tile k of it begins at element k * tile_elements.
+  /// Tiles of a bucket that is trained; tile k of it begins at element k *
+  /// tile_elements.
   Range tiles_of(std::int64_t bucket) const {
     const auto i = static_cast<std::size_t>(bucket);
     return {first_tiles_[i], first_tiles_[i + 1]};

@@ -51,10 +51,10 @@ void TileWork::sum(std::int64_t tile,
       continue;
     }
     Totals of_piece;
-    function({contributions.parts.data(), contributions.parts.size(),
-              range.begin - contributions.range.begin, range.size(), scale,
-              out},
-             of_piece.counted);
+    function(
+        {contributions.parts.data(), contributions.parts.size(),
+         range.begin - contributions.range.begin, range.size(), scale, out},
+        of_piece.counted);
     of_piece.nonfinite = of_piece.counted.nonfinite;
     if (of_piece.nonfinite > 0 && find_culprit) {
       of_piece.culprit.rank = find_rank(kernels, contributions, range);
@@ -94,8 +94,7 @@ void TileWork::update(std::int64_t tile) const {
     if (prepared.trust != nullptr) {
       TrustSums& sums = trust.of_piece(i);
       sums = {};
-      if (!kept)
-        (*prepared.trust)[dtype](arguments_of(piece, bucket), sums);
+      if (!kept) (*prepared.trust)[dtype](arguments_of(piece, bucket), sums);
     } else if (!kept) {
       (*prepared.update)[dtype](arguments_of(piece, bucket));
     }

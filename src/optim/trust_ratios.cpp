@@ -58,7 +58,7 @@ void TrustRatios::exchange(Communicator& communicator) {
                     totals_.begin() + 2 * std::ptrdiff_t(k));
   }
   for (std::size_t k = 0; k < parameters_.size(); ++k)
-    ratios_[k] = trust_ratio({totals_[2 * k], totals_[2 * k + 1]}, *rules_[k]);
+    ratios_[k] = trust_ratio(*rules_[k], {totals_[2 * k], totals_[2 * k + 1]});
 }
 
 }  // namespace kzero::detail

@@ -48,13 +48,13 @@ class TrustRatios {
   const ModelGroup* model_ = nullptr;
   Communicator* model_parallel_ = nullptr;
   bool any_ = false;
-  std::vector<std::int64_t> place_;        // by parameter; -1: has no ratio
-  std::vector<std::int64_t> parameters_;   // those that have one
-  std::vector<const Rule*> rules_;         // theirs
-  std::vector<double> ratios_;             // theirs
-  std::vector<TrustSums> sums_;            // by piece
-  std::vector<double> totals_;             // two for each that has one
-  std::vector<double> split_totals_;       // two for each split one
+  std::vector<std::int64_t> place_;       // by parameter; -1: has no ratio
+  std::vector<std::int64_t> parameters_;  // those that have one
+  std::vector<const Rule*> rules_;        // theirs
+  std::vector<double> ratios_;            // theirs
+  std::vector<TrustSums> sums_;           // by piece
+  std::vector<double> totals_;            // two for each that has one
+  std::vector<double> split_totals_;      // two for each split one
 };
 
 }  // namespace kzero::detail

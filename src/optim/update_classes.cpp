@@ -19,8 +19,8 @@ std::int32_t UpdateClasses::join(const Key& key) {
   auto place = classes_.find(key);
   if (place == classes_.end()) {
     if (free_.empty()) {
-      place = classes_.emplace(key, static_cast<std::int32_t>(keys_.size()))
-                  .first;
+      place =
+          classes_.emplace(key, static_cast<std::int32_t>(keys_.size())).first;
       keys_.push_back(key);
       members_.push_back(0);
       prepared_.emplace_back();

@@ -179,8 +179,8 @@ std::size_t Storage::state_arrays(std::int64_t bucket) const {
 void Storage::zero_gradients(const ExecutionSpace& space) const {
   for (std::size_t i = 0; i < buffers_.size(); ++i)
     if (buffers_[i].gradients)
-    zero_bytes(buffers_[i].gradients.get(),
-               plan_.buffers()[i].size * buffers_[i].bytes_gradient, space);
+      zero_bytes(buffers_[i].gradients.get(),
+                 plan_.buffers()[i].size * buffers_[i].bytes_gradient, space);
 }
 
 }  // namespace kzero::detail

@@ -83,8 +83,7 @@ TEST(PreparedStep, EpsilonStandsOutsideTheRootAfterCorrection) {
   tile.state[0] = &m;
   tile.state[1] = &v;
   tile.count = 1;
-  detail::host_kernels()
-      .update[std::size_t(prepared.kernel)][std::size_t(DType::float64)](tile);
+  (*prepared.update)[std::size_t(DType::float64)](tile);
   EXPECT_NEAR(1.0 - main, 5.0e-4, 1e-12);
 }
 
