@@ -9,6 +9,7 @@
 #include <kzero/config.hpp>
 #include <kzero/contribution.hpp>
 #include <kzero/dtype.hpp>
+#include <kzero/element_rule.hpp>
 #include <kzero/error.hpp>
 #include <kzero/float16.hpp>
 #include <kzero/log.hpp>

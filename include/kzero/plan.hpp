@@ -29,7 +29,7 @@ struct PlanOptions {
   int ranks = 0;
   Partition partition = Partition::elements;
   /// A bucket closes at the first parameter end at or past this many bytes of
-  /// gradients.
+  /// gradients; of frozen parameters, of values.
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
   /// Every parameter once, in the order in which gradients are expected to
   /// arrive. Empty: the reverse order of declaration.
@@ -40,11 +40,14 @@ struct PlanOptions {
 /// of partition elements too: 64 elements are whole cache lines for any type.
 inline constexpr std::int64_t alignment_elements = 64;
 
-/// Parameters of equal type, gradient type and chunk, one after another.
+/// Parameters of equal type, gradient type and chunk, one after another; those
+/// that are frozen have buffers of their own. Of names that are tied to one
+/// storage, the one declared first stands here.
 struct Buffer {
   DType dtype = DType::float32;
   DType gradient_dtype = DType::float32;
   int chunk = 0;
+  bool frozen = false;
   std::int64_t size = 0;                // elements, padding included
   std::vector<ParameterId> parameters;  // in layout order
 };
@@ -81,8 +84,12 @@ class Plan {
   std::span<const Buffer> buffers() const { return buffers_; }
 
   /// In layout order: the order in which their last gradients are expected.
-  /// Collectives go out in this order on every rank.
+  /// Collectives go out in this order on every rank. Those of frozen
+  /// parameters come last, and are neither reduced nor gathered.
   std::span<const Bucket> buckets() const { return buckets_; }
+
+  /// How many of them are not of frozen parameters.
+  std::int64_t trained_buckets() const { return trained_buckets_; }
 
   /// Throws InvalidArgument when id is not in the plan.
   const Placement& placement(ParameterId id) const;
@@ -90,14 +97,16 @@ class Plan {
   /// How bucket (an index into buckets()) is cut.
   ShardTable shards(std::int64_t bucket) const;
 
-  /// What a rank owns: real elements only, no padding; by bucket, then by
-  /// place. Costs O(buckets + segments of that rank), not O(ranks).
+  /// What a rank owns of what is trained: real elements only, no padding; by
+  /// bucket, then by place. Costs O(buckets + segments of that rank), not
+  /// O(ranks).
   std::vector<Segment> segments(int rank) const;
 
  private:
   friend Plan make_plan(const ParameterSet&, const PlanOptions&);
   int ranks_ = 1;
   std::int64_t bucket_bytes_ = 0;
+  std::int64_t trained_buckets_ = 0;
   std::vector<Buffer> buffers_;
   std::vector<Bucket> buckets_;
   std::vector<Placement> placements_;

@@ -4,8 +4,10 @@
 // Update rules and their hyperparameters.
 #pragma once
 
-#include <string>
+#include <cstring>
+#include <kzero/element_rule.hpp>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -40,17 +42,120 @@ struct Sgd {
   bool maximize = false;
 };
 
-/// One of the rules, with names for its hyperparameters.
+/// Adam (Kingma and Ba, 2015), with weight decay added to the gradient:
+///   g += wd*p;  m += (1-b1)*(g-m);  v = b2*v + (1-b2)*g*g
+///   p -= lr/(1-b1^t) * m / (sqrt(V)/sqrt(1-b2^t) + eps)
+/// V, state and maximize as in AdamW.
+struct Adam {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.0;
+  bool amsgrad = false;
+  bool maximize = false;
+};
+
+/// Adagrad (Duchi et al., 2011):
+///   g += wd*p;  s += g*g, from the initial accumulator value
+///   p -= lr/(1+(t-1)*lr_decay) * g / (sqrt(s) + eps)
+/// State: sum (s).
+struct Adagrad {
+  double learning_rate = 1e-2;
+  double learning_rate_decay = 0.0;
+  double weight_decay = 0.0;
+  double initial_accumulator_value = 0.0;
+  double epsilon = 1e-10;
+  bool maximize = false;
+};
+
+/// RMSprop (Hinton, 2012), centered as in Graves (2013):
+///   g += wd*p;  s = a*s + (1-a)*g*g;  d = sqrt(s)
+///   centered: avg = a*avg + (1-a)*g;  d = sqrt(s - avg^2)
+///   p -= lr * g/(d + eps);  with momentum: buf = mu*buf + g/(d + eps)
+///                                          p -= lr*buf
+/// s - avg^2 is taken for zero where rounding leaves it below.
+/// State: square_avg (s), centered grad_avg, with mu > 0 momentum_buffer.
+struct RmsProp {
+  double learning_rate = 1e-2;
+  double alpha = 0.99;
+  double epsilon = 1e-8;
+  double weight_decay = 0.0;
+  double momentum = 0.0;
+  bool centered = false;
+  bool maximize = false;
+};
+
+/// Lion (Chen et al., 2023):
+///   p *= 1 - lr*wd;  p -= lr * sign(b1*m + (1-b1)*g), sign(0) = 0
+///   m = b2*m + (1-b2)*g
+/// State: exp_avg (m).
+struct Lion {
+  double learning_rate = 1e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0.0;
+  bool maximize = false;
+};
+
+/// LAMB (You et al., 2020), with m and v as in Adam without weight decay:
+///   u = m/(1-b1^t) / (sqrt(v)/sqrt(1-b2^t) + eps) + wd*p
+///   p -= lr * r * u
+/// The trust ratio r is |p|/|u| over the whole parameter, on all ranks; 1 where
+/// either norm is 0 or wd = 0.
+/// State: exp_avg (m), exp_avg_sq (v).
+struct Lamb {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double weight_decay = 1e-2;
+  bool maximize = false;
+};
+
+namespace detail {
+
+using RuleVariant =
+    std::variant<AdamW, Sgd, Adam, Adagrad, RmsProp, Lion, Lamb, OwnRule>;
+
+template <class R, class V>
+inline constexpr bool is_alternative = false;
+
+template <class R, class... Rs>
+inline constexpr bool is_alternative<R, std::variant<Rs...>> =
+    (std::is_same_v<R, Rs> || ...);
+
+template <class R>
+concept BuiltInRule =
+    is_alternative<R, RuleVariant> && !std::is_same_v<R, OwnRule>;
+
+}  // namespace detail
+
+/// One of the rules above or an ElementRule, with names for its
+/// hyperparameters.
 class Rule {
  public:
-  using Variant = std::variant<AdamW, Sgd>;
+  using Variant = detail::RuleVariant;
 
   Rule() : value_(AdamW{}) {}
-  /// These throw InvalidArgument for values out of range.
-  Rule(const AdamW& rule);  // NOLINT(google-explicit-constructor)
-  Rule(const Sgd& rule);    // NOLINT(google-explicit-constructor)
 
-  /// "adamw" or "sgd".
+  /// Throws InvalidArgument for values out of range.
+  template <detail::BuiltInRule R>
+  Rule(const R& rule) : value_(rule) {  // NOLINT(google-explicit-constructor)
+    check();
+  }
+
+  /// Throws InvalidArgument for values out of range, and for the name of one of
+  /// the rules above.
+  template <ElementRule R>
+  Rule(const R& rule)  // NOLINT(google-explicit-constructor)
+      : value_(detail::OwnRule{&detail::element_rule_table<R>}) {
+    std::memcpy(std::get<detail::OwnRule>(value_).value, &rule, sizeof(R));
+    check();
+  }
+
+  /// "adamw", "sgd", "adam", "adagrad", "rmsprop", "lion", "lamb", or the
+  /// ElementRule's own.
   std::string_view name() const;
 
   /// Names of the hyperparameters, in the order of the struct's members.
@@ -58,16 +163,19 @@ class Rule {
 
   /// A hyperparameter by name; options are 0 or 1. set() throws
   /// InvalidArgument for an unknown name, a value out of range, and a change
-  /// that needs other state (amsgrad; momentum from or to 0).
+  /// that needs other state (amsgrad; centered; momentum from or to 0).
   double get(std::string_view hyperparameter) const;
   void set(std::string_view hyperparameter, double value);
 
-  /// Names of the state arrays beside the parameter, in order.
+  /// Names of the state arrays beside the parameter, in order. All elements of
+  /// all arrays are zero before the first update.
   std::vector<std::string_view> state_names() const;
 
   const Variant& value() const { return value_; }
 
  private:
+  void check() const;
+
   Variant value_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Loss scaling: the caller multiplies the loss by ShardedOptimizer::loss_scale()
-// so that 16-bit gradients neither vanish nor overflow; step() divides the
-// gradients by it.
+// Loss scaling: the caller multiplies the loss by
+// ShardedOptimizer::loss_scale() so that 16-bit gradients neither vanish nor
+// overflow; step() divides the gradients by it.
 #pragma once
 
 #include <cstdint>

@@ -154,8 +154,9 @@ class ShardedOptimizer {
   StepReport step();
 
   /// Collective. Calls closure, which computes gradients and returns this
-  /// rank's loss (for the report, not scaled), then steps. An exception of closure leaves parameters
-  /// and state as they were, and the other ranks in step().
+  /// rank's loss (for the report, not scaled), then steps. An exception of
+  /// closure leaves parameters and state as they were, and the other ranks in
+  /// step().
   template <std::invocable Closure>
   requires std::convertible_to < std::invoke_result_t<Closure>,
   double > StepReport step(Closure&& closure) {
@@ -172,15 +173,16 @@ class ShardedOptimizer {
 
   /// The averaged, unscaled, not clipped gradient of the last step, element k
   /// that of segments(id)[k]. T is double for a float64 parameter, else float.
-  /// Valid until gradients are written or zeroed. Local. Throws InvalidArgument
-  /// when there is none: before the first step, after zero_gradients() and
-  /// after a skipped step.
+  /// Valid until gradients are written or zeroed. Zeros for a parameter that
+  /// was kept (Unmarked::keep). Local. Throws InvalidArgument when there is
+  /// none: before the first step, after zero_gradients() or a mark, after a
+  /// skipped step, and for a frozen parameter.
   template <class T>
   std::vector<ParameterView<const T*>> averaged_gradient(ParameterId id) {
     std::vector<ParameterView<const T*>> views;
-    for (const Segment& segment : segments(id))
-      views.push_back(detail::make_view<const T*>(
-          averaged_reference(id, segment, dtype_of<T>)));
+    for (const Segment& segment : averaged_segments(id, dtype_of<T>))
+      views.push_back(
+          detail::make_view<const T*>(averaged_reference(id, segment)));
     return views;
   }
 
@@ -215,8 +217,8 @@ class ShardedOptimizer {
                                             const ExecutionSpace&);
   detail::ViewReference gradient_reference(ParameterId, DType,
                                            const ExecutionSpace&);
-  detail::ViewReference averaged_reference(ParameterId, const Segment&,
-                                           DType);
+  std::span<const Segment> averaged_segments(ParameterId, DType);
+  detail::ViewReference averaged_reference(ParameterId, const Segment&);
   StepReport step_with_loss(double loss);
   void write_parameters_with(int root, void (*call)(void*, ParameterWriter&),
                              void* function);

@@ -88,4 +88,132 @@ struct MomentumStep {
   }
 };
 
+/// A step with weight decay added to the gradient.
+template <template <class> class Step, class T>
+struct WithDecay : Step<T> {
+  T weight_decay;
+
+  KZERO_FUNCTION void operator()(T g, T& p, T* s) const {
+    g += weight_decay * p;
+    Step<T>::operator()(g, p, s);
+  }
+};
+
+/// Of AdamW with decay = 1.
+template <class T>
+using AdamStep = WithDecay<AdamWStep, T>;
+template <class T>
+using AdamAmsgradStep = WithDecay<AmsgradStep, T>;
+
+template <class T>
+struct AdagradStep {
+  static constexpr int state_arrays = 1;
+  T step_size;  // lr/(1 + (t-1)*lr_decay)
+  T weight_decay;
+  T keep;   // 1; 0 at the first update
+  T start;  // 0; initial_accumulator_value at the first update
+  T epsilon;
+
+  KZERO_FUNCTION void operator()(T g, T& p, T* s) const {
+    g += weight_decay * p;
+    s[0] = (keep * s[0] + start) + g * g;
+    p -= step_size * (g / (square_root(s[0]) + epsilon));
+  }
+};
+
+template <bool centered, bool with_momentum, class T>
+struct RmsPropStep {
+  static constexpr int state_arrays =
+      1 + (centered ? 1 : 0) + (with_momentum ? 1 : 0);
+  T learning_rate;
+  T weight_decay;
+  T alpha;
+  T one_minus_alpha;
+  T epsilon;
+  T momentum;
+
+  KZERO_FUNCTION void operator()(T g, T& p, T* s) const {
+    g += weight_decay * p;
+    s[0] = alpha * s[0] + (one_minus_alpha * g) * g;
+    T square = s[0];
+    if constexpr (centered) {
+      s[1] = alpha * s[1] + one_minus_alpha * g;
+      square -= s[1] * s[1];
+      // A variance, but for rounding; what is NaN stays so.
+      square = square < T(0) ? T(0) : square;
+    }
+    T change = g / (square_root(square) + epsilon);
+    if constexpr (with_momentum) {
+      T& buffer = s[state_arrays - 1];
+      buffer = momentum * buffer + change;
+      change = buffer;
+    }
+    p -= learning_rate * change;
+  }
+};
+
+template <class T>
+using RmsPropPlainStep = RmsPropStep<false, false, T>;
+template <class T>
+using RmsPropMomentumStep = RmsPropStep<false, true, T>;
+template <class T>
+using RmsPropCenteredStep = RmsPropStep<true, false, T>;
+template <class T>
+using RmsPropCenteredMomentumStep = RmsPropStep<true, true, T>;
+
+template <class T>
+struct LionStep {
+  static constexpr int state_arrays = 1;
+  T learning_rate;
+  T decay;  // 1 - lr*wd
+  T beta1;
+  T one_minus_beta1;
+  T beta2;
+  T one_minus_beta2;
+
+  KZERO_FUNCTION void operator()(T g, T& p, T* s) const {
+    const T c = beta1 * s[0] + one_minus_beta1 * g;
+    // Neither above nor below 0: zero, or NaN, which must be seen.
+    p = p * decay - (c > T(0) ? learning_rate : c < T(0) ? -learning_rate : c);
+    s[0] = beta2 * s[0] + one_minus_beta2 * g;
+  }
+};
+
+/// The first pass takes in the gradient (moments) and sums up the squares of p
+/// and of the direction; the second is LambMove.
+template <class T>
+struct LambStep {
+  static constexpr int state_arrays = 2;
+  T one_minus_beta1;
+  T beta2;
+  T one_minus_beta2;
+  T inverse_correction;       // 1/(1 - beta1^t)
+  T inverse_root_correction;  // 1/sqrt(1 - beta2^t)
+  T epsilon;
+  T weight_decay;
+  double learning_rate;
+
+  KZERO_FUNCTION void moments(T g, T* s) const {
+    s[0] += one_minus_beta1 * (g - s[0]);
+    s[1] = beta2 * s[1] + (one_minus_beta2 * g) * g;
+  }
+
+  /// The same bits in both passes.
+  KZERO_FUNCTION T direction(T p, const T* s) const {
+    const T denominator = square_root(s[1]) * inverse_root_correction + epsilon;
+    return (s[0] * inverse_correction) / denominator + weight_decay * p;
+  }
+};
+
+/// Called without a gradient.
+template <class T>
+struct LambMove {
+  LambStep<T> step;
+  T step_size;  // lr times the trust ratio
+
+  KZERO_FUNCTION void operator()(T& p, const T* s) const {
+    p -= step_size * step.direction(p, s);
+  }
+};
+
 }  // namespace kzero::detail

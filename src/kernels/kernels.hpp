@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <kzero/contribution.hpp>
+#include <kzero/element_rule.hpp>
 #include <span>
 #include <string_view>
 
@@ -35,27 +36,41 @@ struct TileStatistics {
   std::int64_t nonfinite = 0;
 };
 
-inline constexpr std::size_t maximum_state_arrays = 3;
-
-/// count elements, all of one parameter. parameter is the 16-bit parameter to
-/// be written, null where the main parameter is the parameter.
-struct UpdateTile {
-  const void* step = nullptr;  // the rule's prepared step
-  double gradient_factor = 1.0;
-  const void* gradient = nullptr;
-  void* main = nullptr;
-  void* parameter = nullptr;
-  void* state[maximum_state_arrays] = {};
-  std::int64_t count = 0;
+/// Of a tile of a parameter whose rule has a trust ratio: the squares of the
+/// parameter and of the update's direction. A kernel adds to what is there, in
+/// the order of TileStatistics::squares.
+struct TrustSums {
+  double parameter = 0.0;
+  double update = 0.0;
 };
 
-enum class UpdateKernel { adamw, amsgrad, sgd, momentum };
-inline constexpr std::size_t update_kernels = 4;
+/// A kernel for each step of kernels/arithmetic.hpp.
+enum class UpdateKernel {
+  adamw,
+  amsgrad,
+  sgd,
+  momentum,
+  adam,
+  adam_amsgrad,
+  adagrad,
+  rmsprop,
+  rmsprop_momentum,
+  rmsprop_centered,
+  rmsprop_centered_momentum,
+  lion,
+  lamb
+};
+inline constexpr std::size_t update_kernels = 13;
 
 using SumFunction = void (*)(const SumTile&, TileStatistics&);
-using UpdateFunction = void (*)(const UpdateTile&);
+/// The first of two passes of a rule with a trust ratio: it updates the state
+/// and adds to the sums. The second is an UpdateFunction with
+/// UpdateTile::trust_ratio; it reads no gradient.
+using TrustFunction = void (*)(const UpdateTile&, TrustSums&);
 using WidenFunction = void (*)(const void* source, float* out,
                                std::int64_t count);
+using NonfiniteFunction = std::int64_t (*)(const void* data,
+                                           std::int64_t count);
 
 struct HostKernels {
   std::string_view name;
@@ -63,8 +78,12 @@ struct HostKernels {
   std::array<std::array<SumFunction, 2>, 4> sum;
   /// By rule and by the parameters' type.
   std::array<std::array<UpdateFunction, 4>, update_kernels> update;
+  /// Of UpdateKernel::lamb, by the parameters' type.
+  std::array<TrustFunction, 4> trust;
   /// 16-bit parameters to float32, by type.
   std::array<WidenFunction, 2> widen;
+  /// How many elements are NaN or infinite, by their type.
+  std::array<NonfiniteFunction, 4> nonfinite;
 };
 
 /// The set in use: the widest that this processor has, or what the environment

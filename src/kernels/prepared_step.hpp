@@ -4,6 +4,7 @@
 // From a rule and an update count to what a kernel needs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <kzero/dtype.hpp>
@@ -13,15 +14,26 @@
 
 namespace kzero::detail {
 
-/// A step of kernels/arithmetic.hpp, in float or double.
+/// A step of kernels/arithmetic.hpp, in float or double, or an ElementRule; and
+/// the functions to call with it, by the parameters' type.
 struct PreparedStep {
-  alignas(16) std::byte step[64] = {};
-  UpdateKernel kernel = UpdateKernel::adamw;
+  alignas(maximum_rule_alignment) std::byte step[maximum_rule_bytes] = {};
+  const std::array<UpdateFunction, 4>* update = nullptr;
+  /// Where the rule has a trust ratio: the pass before update.
+  const std::array<TrustFunction, 4>* trust = nullptr;
   double sign = 1.0;  // of the gradient
 };
 
-/// The rule's step for the t-th update (from 1) of parameters of this type.
+/// The rule's step for the t-th update (from 1) of parameters of this type,
+/// with the kernels of the instruction set in use.
 /// Bias corrections are computed in double.
 PreparedStep prepare_step(const Rule& rule, std::int64_t t, DType dtype);
+
+/// Whether the rule's updates take two passes with a ratio in between.
+bool uses_trust_ratio(const Rule& rule);
+
+/// |p|/|u| from the sums over a whole parameter; 1 where either norm is 0 or
+/// the rule has no weight decay.
+double trust_ratio(const Rule& rule, const TrustSums& sums);
 
 }  // namespace kzero::detail

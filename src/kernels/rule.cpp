@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include <cmath>
+#include <cstddef>
 #include <kzero/error.hpp>
 #include <kzero/rule.hpp>
 #include <limits>
@@ -13,8 +14,9 @@ namespace kzero {
 namespace {
 
 // Calls f(name, member) for each hyperparameter, in the order of the members.
-template <class F>
-void for_each_member(AdamW& rule, F&& f) {
+template <class F, class AnyAdam>
+requires std::is_same_v<AnyAdam, Adam> || std::is_same_v<AnyAdam, AdamW>
+void for_each_member(AnyAdam& rule, F&& f) {
   f("learning_rate", rule.learning_rate);
   f("beta1", rule.beta1);
   f("beta2", rule.beta2);
@@ -25,6 +27,55 @@ void for_each_member(AdamW& rule, F&& f) {
 }
 
 template <class F>
+void for_each_member(Adagrad& rule, F&& f) {
+  f("learning_rate", rule.learning_rate);
+  f("learning_rate_decay", rule.learning_rate_decay);
+  f("weight_decay", rule.weight_decay);
+  f("initial_accumulator_value", rule.initial_accumulator_value);
+  f("epsilon", rule.epsilon);
+  f("maximize", rule.maximize);
+}
+
+template <class F>
+void for_each_member(RmsProp& rule, F&& f) {
+  f("learning_rate", rule.learning_rate);
+  f("alpha", rule.alpha);
+  f("epsilon", rule.epsilon);
+  f("weight_decay", rule.weight_decay);
+  f("momentum", rule.momentum);
+  f("centered", rule.centered);
+  f("maximize", rule.maximize);
+}
+
+template <class F>
+void for_each_member(Lion& rule, F&& f) {
+  f("learning_rate", rule.learning_rate);
+  f("beta1", rule.beta1);
+  f("beta2", rule.beta2);
+  f("weight_decay", rule.weight_decay);
+  f("maximize", rule.maximize);
+}
+
+template <class F>
+void for_each_member(Lamb& rule, F&& f) {
+  f("learning_rate", rule.learning_rate);
+  f("beta1", rule.beta1);
+  f("beta2", rule.beta2);
+  f("epsilon", rule.epsilon);
+  f("weight_decay", rule.weight_decay);
+  f("maximize", rule.maximize);
+}
+
+template <class F>
+void for_each_member(detail::OwnRule& rule, F&& f) {
+  for (std::size_t i = 0; i < rule.table->hyperparameters.size(); ++i) {
+    double value = rule.table->get(rule.value, i);
+    f(rule.table->hyperparameters[i], value);
+    rule.table->set(rule.value, i, value);
+  }
+}
+
+template <class F>
 void for_each_member(Sgd& rule, F&& f) {
   f("learning_rate", rule.learning_rate);
   f("momentum", rule.momentum);
@@ -32,6 +83,29 @@ void for_each_member(Sgd& rule, F&& f) {
   f("weight_decay", rule.weight_decay);
   f("nesterov", rule.nesterov);
   f("maximize", rule.maximize);
+}
+
+std::string_view name_of(const AdamW&) { return "adamw"; }
+std::string_view name_of(const Sgd&) { return "sgd"; }
+std::string_view name_of(const Adam&) { return "adam"; }
+std::string_view name_of(const Adagrad&) { return "adagrad"; }
+std::string_view name_of(const RmsProp&) { return "rmsprop"; }
+std::string_view name_of(const Lion&) { return "lion"; }
+std::string_view name_of(const Lamb&) { return "lamb"; }
+std::string_view name_of(const detail::OwnRule& rule) {
+  return rule.table->name;
+}
+
+template <class... Rules>
+bool is_built_in(std::string_view name,
+                 std::type_identity<std::variant<Rules...>>) {
+  const auto has_it = [&]<class R>(std::type_identity<R>) {
+    if constexpr (std::is_same_v<R, detail::OwnRule>)
+      return false;
+    else
+      return name == name_of(R{});
+  };
+  return (has_it(std::type_identity<Rules>{}) || ...);
 }
 
 void require(bool holds, std::string_view rule, std::string_view name,
@@ -52,15 +126,21 @@ void require_fraction(std::string_view rule, std::string_view name,
   require(value >= 0.0 && value < 1.0, rule, name, value, "a number in [0, 1)");
 }
 
-void check(const AdamW& rule) {
-  require_not_negative("adamw", "learning_rate", rule.learning_rate);
-  require_fraction("adamw", "beta1", rule.beta1);
-  require_fraction("adamw", "beta2", rule.beta2);
-  require_not_negative("adamw", "epsilon", rule.epsilon);
-  require_not_negative("adamw", "weight_decay", rule.weight_decay);
+template <class AnyAdam>
+void check_adam(const AnyAdam& rule) {
+  const std::string_view name = name_of(rule);
+  require_not_negative(name, "learning_rate", rule.learning_rate);
+  require_fraction(name, "beta1", rule.beta1);
+  require_fraction(name, "beta2", rule.beta2);
+  require_not_negative(name, "epsilon", rule.epsilon);
+  require_not_negative(name, "weight_decay", rule.weight_decay);
 }
 
-void check(const Sgd& rule) {
+void check_value(const AdamW& rule) { check_adam(rule); }
+void check_value(const Adam& rule) { check_adam(rule); }
+void check_value(const Lamb& rule) { check_adam(rule); }
+
+void check_value(const Sgd& rule) {
   require_not_negative("sgd", "learning_rate", rule.learning_rate);
   require_not_negative("sgd", "momentum", rule.momentum);
   require(std::isfinite(rule.dampening), "sgd", "dampening", rule.dampening,
@@ -71,13 +151,86 @@ void check(const Sgd& rule) {
           "0, or a momentum above 0 and no dampening with it");
 }
 
+void check_value(const Adagrad& rule) {
+  require_not_negative("adagrad", "learning_rate", rule.learning_rate);
+  require_not_negative("adagrad", "learning_rate_decay",
+                       rule.learning_rate_decay);
+  require_not_negative("adagrad", "weight_decay", rule.weight_decay);
+  require_not_negative("adagrad", "initial_accumulator_value",
+                       rule.initial_accumulator_value);
+  require_not_negative("adagrad", "epsilon", rule.epsilon);
+}
+
+void check_value(const RmsProp& rule) {
+  require_not_negative("rmsprop", "learning_rate", rule.learning_rate);
+  require_fraction("rmsprop", "alpha", rule.alpha);
+  require_not_negative("rmsprop", "epsilon", rule.epsilon);
+  require_not_negative("rmsprop", "weight_decay", rule.weight_decay);
+  require_not_negative("rmsprop", "momentum", rule.momentum);
+}
+
+void check_value(const Lion& rule) {
+  require_not_negative("lion", "learning_rate", rule.learning_rate);
+  require_fraction("lion", "beta1", rule.beta1);
+  require_fraction("lion", "beta2", rule.beta2);
+  require_not_negative("lion", "weight_decay", rule.weight_decay);
+}
+
+void check_value(const detail::OwnRule& rule) {
+  const detail::ElementRuleTable& table = *rule.table;
+  if (is_built_in(table.name, std::type_identity<Rule::Variant>{})) {
+    throw InvalidArgument(detail::concat(
+        "a rule of your own has the name ", detail::quoted(table.name),
+        ", which is a rule of kzero's: give it another name"));
+  }
+  if (table.check != nullptr) {
+    table.check(rule.value);
+    return;
+  }
+  for (std::size_t i = 0; i < table.hyperparameters.size(); ++i) {
+    const double value = table.get(rule.value, i);
+    require(std::isfinite(value), table.name, table.hyperparameters[i], value,
+            "a finite number");
+  }
+}
+
+using Names = std::vector<std::string_view>;
+
+Names moments(bool amsgrad) {
+  if (amsgrad) return {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
+  return {"exp_avg", "exp_avg_sq"};
+}
+
+Names states_of(const AdamW& rule) { return moments(rule.amsgrad); }
+Names states_of(const Adam& rule) { return moments(rule.amsgrad); }
+Names states_of(const Lamb&) { return moments(false); }
+Names states_of(const Adagrad&) { return {"sum"}; }
+Names states_of(const Lion&) { return {"exp_avg"}; }
+
+Names states_of(const Sgd& rule) {
+  if (rule.momentum == 0.0) return {};
+  return {"momentum_buffer"};
+}
+
+Names states_of(const RmsProp& rule) {
+  Names names = {"square_avg"};
+  if (rule.centered) names.push_back("grad_avg");
+  if (rule.momentum > 0.0) names.push_back("momentum_buffer");
+  return names;
+}
+
+Names states_of(const detail::OwnRule& rule) {
+  return {rule.table->state.begin(), rule.table->state.end()};
+}
+
 }  // namespace
 
-Rule::Rule(const AdamW& rule) : value_(rule) { check(rule); }
-Rule::Rule(const Sgd& rule) : value_(rule) { check(rule); }
+void Rule::check() const {
+  std::visit([](const auto& rule) { check_value(rule); }, value_);
+}
 
 std::string_view Rule::name() const {
-  return std::holds_alternative<AdamW>(value_) ? "adamw" : "sgd";
+  return std::visit([](const auto& rule) { return name_of(rule); }, value_);
 }
 
 std::vector<std::string_view> Rule::hyperparameters() const {
@@ -138,7 +291,7 @@ void Rule::set(std::string_view hyperparameter, double value) {
             member = value;
           }
         });
-        check(rule);
+        check_value(rule);
       },
       changed.value_);
   if (!found) throw_unknown(*this, hyperparameter);
@@ -153,12 +306,7 @@ void Rule::set(std::string_view hyperparameter, double value) {
 }
 
 std::vector<std::string_view> Rule::state_names() const {
-  if (const auto* adamw = std::get_if<AdamW>(&value_)) {
-    if (adamw->amsgrad) return {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
-    return {"exp_avg", "exp_avg_sq"};
-  }
-  if (std::get<Sgd>(value_).momentum == 0.0) return {};
-  return {"momentum_buffer"};
+  return std::visit([](const auto& rule) { return states_of(rule); }, value_);
 }
 
 }  // namespace kzero

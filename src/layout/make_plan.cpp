@@ -19,23 +19,25 @@ namespace {
 constexpr std::int64_t maximum_elements = std::int64_t{1} << 59;
 
 constexpr int unplaced = -1;
+constexpr int placed_with_other = -2;  // tied: lies where the other one does
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Finds the buffer of a parameter. Types and chunks come in runs or take
-/// turns, so the last chunk of each pair of types is kept at hand.
+/// Finds the buffer of a parameter. Kinds (types, and frozen or not) and chunks
+/// come in runs or take turns, so the last chunk of each kind is kept at hand.
 class BufferIndex {
  public:
   /// The buffer's number; next when it is a new one.
   int find_or_add(const ParameterInfo& parameter, int next) {
-    const auto types = static_cast<unsigned>(parameter.dtype) * 4u +
-                       static_cast<unsigned>(parameter.gradient_dtype);
-    Last& last = last_[types];
+    const auto kind = static_cast<unsigned>(parameter.dtype) * 8u +
+                      static_cast<unsigned>(parameter.gradient_dtype) * 2u +
+                      (parameter.frozen ? 1u : 0u);
+    Last& last = last_[kind];
     if (last.chunk != parameter.chunk) {
       const auto key =
-          static_cast<std::uint64_t>(parameter.chunk) * 16u + types;
+          static_cast<std::uint64_t>(parameter.chunk) * last_.size() + kind;
       last = {parameter.chunk, numbers_.try_emplace(key, next).first->second};
     }
     return last.buffer;
@@ -46,7 +48,7 @@ class BufferIndex {
     int chunk = -1;
     int buffer = -1;
   };
-  std::array<Last, 16> last_;
+  std::array<Last, 32> last_;
   std::unordered_map<std::uint64_t, int> numbers_;
 };
 
@@ -73,6 +75,11 @@ class Builder {
   void place(ParameterId id) {
     const ParameterInfo& parameter =
         parameters_[static_cast<std::size_t>(id.index)];
+    if (parameter.storage != id) {
+      placements_[static_cast<std::size_t>(id.index)].buffer =
+          placed_with_other;
+      return;
+    }
     const int number =
         index_.find_or_add(parameter, static_cast<int>(buffers_.size()));
     const auto b = static_cast<std::size_t>(number);
@@ -91,8 +98,9 @@ class Builder {
         .in_buffer = {begin, current.end}};
     buffer.parameters.push_back(id);
 
-    const std::int64_t bytes = (current.end - current.bucket.range.begin) *
-                               size_of(buffer.gradient_dtype);
+    const std::int64_t bytes =
+        (current.end - current.bucket.range.begin) *
+        size_of(buffer.frozen ? buffer.dtype : buffer.gradient_dtype);
     if (bytes >= bucket_bytes_) close_bucket(current);
   }
 
@@ -108,9 +116,20 @@ class Builder {
     const auto rest = buckets_.begin() + capped;
     std::sort(rest, buckets_.end(), earlier);
     std::inplace_merge(buckets_.begin(), rest, buckets_.end(), earlier);
+    const auto frozen = std::stable_partition(
+        buckets_.begin(), buckets_.end(), [this](const Bucket& bucket) {
+          return !buffers_[static_cast<std::size_t>(bucket.buffer)].frozen;
+        });
+    trained_buckets_ = frozen - buckets_.begin();
     for (std::int64_t b = 0; const Bucket& bucket : buckets_)
       number_parameters(bucket, b++);
+    for (std::size_t i = 0; i < placements_.size(); ++i)
+      if (placements_[i].buffer == placed_with_other)
+        placements_[i] =
+            placements_[static_cast<std::size_t>(parameters_[i].storage.index)];
   }
+
+  std::int64_t trained_buckets() const { return trained_buckets_; }
 
   std::vector<Buffer> take_buffers() { return std::move(buffers_); }
   std::vector<Bucket> take_buckets() { return std::move(buckets_); }
@@ -121,6 +140,7 @@ class Builder {
     buffers_.push_back({.dtype = parameter.dtype,
                         .gradient_dtype = parameter.gradient_dtype,
                         .chunk = parameter.chunk,
+                        .frozen = parameter.frozen,
                         .size = 0,
                         .parameters = {}});
     open_.emplace_back();
@@ -186,6 +206,7 @@ class Builder {
   std::int64_t bucket_bytes_;
   std::int64_t position_ = 0;  // in layout order
   std::int64_t total_ = 0;     // elements so far, all buffers
+  std::int64_t trained_buckets_ = 0;
   BufferIndex index_;
   std::vector<Buffer> buffers_;
   std::vector<OpenBucket> open_;  // one a buffer
@@ -248,6 +269,7 @@ Plan make_plan(const ParameterSet& parameters, const PlanOptions& options) {
   Plan plan;
   plan.ranks_ = options.ranks;
   plan.bucket_bytes_ = options.bucket_bytes;
+  plan.trained_buckets_ = builder.trained_buckets();
   plan.buffers_ = builder.take_buffers();
   plan.buckets_ = builder.take_buckets();
   plan.placements_ = builder.take_placements();

@@ -33,7 +33,7 @@ std::vector<Segment> Plan::segments(int rank) const {
         detail::concat("no such rank in the plan (expected a rank below ",
                        ranks_, ", got ", rank, "): use a rank of its group"));
   std::vector<Segment> segments;
-  for (std::int64_t b = 0; b < std::ssize(buckets_); ++b) {
+  for (std::int64_t b = 0; b < trained_buckets_; ++b) {
     const Bucket& bucket = buckets_[static_cast<std::size_t>(b)];
     const Buffer& buffer = buffers_[static_cast<std::size_t>(bucket.buffer)];
     const Range shard = shift(shards(b).range(rank), bucket.range.begin);

@@ -24,6 +24,10 @@ std::string OptimizerCore::describe() const {
       "gradient: ", to_string(options.reduction),
       ", ordered sum; non-finite: ", to_string(options.nonfinite), "; clip: ");
   text += options.clip_norm ? concat("norm ", *options.clip_norm) : "none";
+  text += concat("; scaler: ", to_string(options.scaler));
+  if (options.model_parallel)
+    text +=
+        concat("\nmodel-parallel group: ", options.model_parallel->describe());
   text += concat("\nkernels: ", instruction_set_name(), " on ",
                  ExecutionSpace::name(), "\n");
   for (std::size_t i = 0; i < rules.size(); ++i)

@@ -21,6 +21,7 @@ std::vector<ShardArray> OptimizerAccess::shard_arrays(
   const BucketWork& work = core.buckets[static_cast<std::size_t>(bucket)];
   const DType dtype = main_dtype(work.dtype);
   std::vector<ShardArray> arrays;
+  if (bucket >= core.plan.trained_buckets()) return arrays;
   if (work.parameter_shard != nullptr) arrays.push_back({dtype, work.main});
   for (std::size_t i = 0; i < core.storage->state_arrays(bucket); ++i)
     arrays.push_back({dtype, work.state[i]});
@@ -30,6 +31,7 @@ std::vector<ShardArray> OptimizerAccess::shard_arrays(
 std::vector<std::string_view> OptimizerAccess::state_names(
     const ShardedOptimizer& optimizer, ParameterId id) {
   const OptimizerCore& core = *optimizer.core_;
+  if (core.parameters[id].frozen) return {};
   std::vector<std::string_view> names =
       core.rules[core.group_of(id.index)].state_names();
   if (size_of(core.parameters[id].dtype) == 2)

@@ -10,12 +10,18 @@
 #include <unordered_map>
 
 #include "core/hash.hpp"
+#include "core/log.hpp"
 #include "core/message.hpp"
 #include "optim/agreement.hpp"
 #include "optim/setup_facts.hpp"
 #include "storage/kokkos_support.hpp"
 
 namespace kzero::detail {
+namespace {
+
+constexpr Subject set_up{"optimizer set-up"};
+
+}  // namespace
 
 OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
                              ParameterSet given_parameters,
@@ -25,24 +31,20 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
       parameters(std::move(given_parameters)),
       options(std::move(given_options)),
       space(given_space) {
-  constexpr Subject subject{"optimizer set-up"};
   // What one rank alone finds wrong must not leave the others waiting: it is
   // told in the same exchange that compares what the ranks were given.
   std::string problem;
   try {
     validate_options();
     static_cast<void>(host_kernels());  // throws where they cannot run
+    if (!options.model_parallel) model_ = single_model(parameters);
     set_up_groups();
     set_up_plan();
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  require_agreement(
-      *communicator, subject,
-      [this](const auto& fact) {
-        for_each_setup_fact(parameters, options, fact);
-      },
-      problem);
+  agree(problem);
+  problem.clear();
   try {
     set_up_storage();
   } catch (const CommunicationError&) {
@@ -50,20 +52,87 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
   } catch (const std::exception& error) {
     problem = concat("memory for the optimizer: ", error.what());
   }
-  throw_if_any(*communicator, subject, problem);
+  throw_on_all(problem);
+  set_up_steps();
+}
+
+void OptimizerCore::agree(std::string problem) {
+  const auto facts = [this](const auto& fact) {
+    for_each_setup_fact(parameters, options, fact);
+  };
+  if (!options.model_parallel) {
+    require_agreement(*communicator, set_up, facts, problem);
+    return;
+  }
+  // Ranks of other data-parallel groups wait in the exchange of the
+  // model-parallel group: what one group finds goes there, and what is found
+  // there comes back.
+  try {
+    require_agreement(*communicator, set_up, facts, problem);
+  } catch (const InvalidArgument& error) {
+    problem = error.what();
+  }
+  try {
+    model_ =
+        agree_on_model(*options.model_parallel, parameters, options, problem);
+    problem.clear();
+  } catch (const InvalidArgument& error) {
+    problem = error.what();
+  }
+  throw_if_any(*communicator, set_up, problem);
+}
+
+void OptimizerCore::throw_on_all(const std::string& problem) {
+  if (!options.model_parallel) {
+    throw_if_any(*communicator, set_up, problem);
+    return;
+  }
+  std::string known = problem;
+  try {
+    throw_if_any(*communicator, set_up, problem);
+  } catch (const InvalidArgument& error) {
+    known = error.what();
+  }
+  throw_if_any(*options.model_parallel, set_up, known);
 }
 
 void OptimizerCore::validate_options() const {
+  if (options.schedule != Schedule::at_step)
+    throw InvalidArgument(concat(
+        "OptimizerOptions::schedule is unknown (expected Schedule::at_step, "
+        "got code ",
+        static_cast<int>(options.schedule), "): use an enumerator"));
+  if (options.gather != GatherMode::at_step)
+    throw InvalidArgument(concat(
+        "OptimizerOptions::gather is unknown (expected GatherMode::at_step, "
+        "got code ",
+        static_cast<int>(options.gather), "): use an enumerator"));
   if (options.clip_norm &&
       !(std::isfinite(*options.clip_norm) && *options.clip_norm > 0.0))
     throw InvalidArgument(concat("clip_norm is ", *options.clip_norm,
                                  ", expected a finite number above 0: leave "
                                  "it empty for no clipping"));
+  const auto action = options.nonfinite.action();
+  if (options.scaler.kind() == Scaler::Kind::dynamic &&
+      (action == Nonfinite::Action::report ||
+       action == Nonfinite::Action::ignore))
+    throw InvalidArgument(concat(
+        "nonfinite is ", to_string(options.nonfinite),
+        ", but a dynamic scaler needs steps that overflow to be skipped: use "
+        "Nonfinite::skip, throw_after or automatic"));
   const int ranks = options.plan.ranks;
   if (ranks != 0 && ranks != communicator->size())
     throw InvalidArgument(
         concat("plan.ranks is ", ranks, ", but the communicator has ",
                communicator->size(), " ranks: leave it 0 in an optimizer"));
+}
+
+Nonfinite::Action OptimizerCore::nonfinite_action() const {
+  const auto action = options.nonfinite.action();
+  if (action != Nonfinite::Action::automatic) return action;
+  return options.scaler.kind() == Scaler::Kind::dynamic
+             ? Nonfinite::Action::skip
+             : Nonfinite::Action::report;
 }
 
 void OptimizerCore::set_up_groups() {
@@ -78,12 +147,16 @@ void OptimizerCore::set_up_groups() {
     }
     group_of_.push_back(place->second);
   }
-  for (const auto& [name, rule] : options.groups)
-    if (!known.contains(name))
-      throw InvalidArgument(
+  for (const auto& [name, rule] : options.groups) {
+    if (known.contains(name)) continue;
+    group_names.push_back(name);
+    rules.push_back(rule);
+    // On a part of a model that is nothing unusual.
+    if (!options.model_parallel && communicator->rank() == 0)
+      log(LogLevel::warning,
           concat("no parameter is in group ", quoted(name),
-                 ", for which options.groups has a rule: declare one with "
-                 "ParameterOptions::group, or drop the rule"));
+                 ", for which options.groups has a rule: is the name right?"));
+  }
   classes = UpdateClasses(parameters.parameters(), group_of_);
   hash_rules();
 }
@@ -118,6 +191,7 @@ void OptimizerCore::set_up_plan() {
 void OptimizerCore::set_up_storage() {
   std::vector<std::size_t> state_arrays(plan.buffers().size(), 0);
   for (std::int64_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[{i}].frozen) continue;
     auto& most =
         state_arrays[static_cast<std::size_t>(plan.placement({i}).buffer)];
     most = std::max(most, rules[group_of(i)].state_names().size());
@@ -129,10 +203,14 @@ void OptimizerCore::set_up_storage() {
         plan.buffers()[static_cast<std::size_t>(bucket.buffer)];
     BucketWork work;
     work.dtype = buffer.dtype;
+    work.parameters = storage->parameter_bucket(i);
+    if (buffer.frozen) {
+      buckets.push_back(work);
+      continue;
+    }
     work.gradient_dtype = buffer.gradient_dtype;
     work.main_bytes = size_of(main_dtype(buffer.dtype));
     work.gradients = storage->gradient_bucket(i);
-    work.parameters = storage->parameter_bucket(i);
     work.averaged = storage->averaged_shard(i);
     work.main = storage->main_shard(i);
     if (size_of(buffer.dtype) == 2)
@@ -141,11 +219,21 @@ void OptimizerCore::set_up_storage() {
       work.state[array] = storage->state_shard(i, array);
     buckets.push_back(work);
   }
-  rules_exchange_ = communicator->allocate(
-      communicator->size() * static_cast<std::int64_t>(sizeof(rules_hash_)));
-  statistics_.resize(tiles.tiles().size());
+}
+
+void OptimizerCore::set_up_steps() {
+  Communicator* const in_model = options.model_parallel.get();
+  marks_ = Marks(parameters);
+  head_ = StepHead(*communicator, in_model, marks_.words());
+  std::vector<const Rule*> rule_of;
+  for (std::int64_t i = 0; i < parameters.size(); ++i)
+    rule_of.push_back(parameters[{i}].frozen ? nullptr : &rules[group_of(i)]);
+  trust_ = TrustRatios(rule_of, tiles, model_, in_model);
+  totals_.resize(tiles.tiles().size());
   exchanged_.resize(static_cast<std::size_t>(communicator->size()));
-  marked_.assign(static_cast<std::size_t>(parameters.size()), 0);
+  if (in_model != nullptr)
+    exchanged_in_model_.resize(static_cast<std::size_t>(in_model->size()));
+  loss_scale = initial_state(options.scaler);
 }
 
 Range OptimizerCore::in_bucket(ParameterId id) const {
@@ -166,11 +254,22 @@ std::size_t OptimizerCore::group_index(const std::string& name) const {
 }
 
 std::span<const Segment> OptimizerCore::segments_of(ParameterId id) const {
-  static_cast<void>(parameters[id]);  // throws for one that is not there
-  const auto i = static_cast<std::size_t>(id.index);
+  const auto i = static_cast<std::size_t>(parameters[id].storage.index);
   const auto begin = static_cast<std::size_t>(segment_begin_[i]);
   const auto end = static_cast<std::size_t>(segment_begin_[i + 1]);
   return std::span(segments).subspan(begin, end - begin);
+}
+
+void OptimizerCore::require_averaged() const {
+  if (averaged_is_valid_) return;
+  throw InvalidArgument(
+      "there is no averaged gradient: read it after a step() that updated, "
+      "before gradients are zeroed or marked again");
+}
+
+std::byte* OptimizerCore::averaged_gradient(const Segment& segment) const {
+  const BucketWork& bucket = buckets[static_cast<std::size_t>(segment.bucket)];
+  return bucket.averaged + segment.in_shard.begin * bucket.main_bytes;
 }
 
 Memory OptimizerCore::memory() const {

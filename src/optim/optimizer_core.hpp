@@ -14,7 +14,12 @@
 
 #include "kernels/kernels.hpp"
 #include "optim/loss_scale.hpp"
+#include "optim/marks.hpp"
+#include "optim/model_group.hpp"
+#include "optim/step_head.hpp"
 #include "optim/tile_table.hpp"
+#include "optim/totals.hpp"
+#include "optim/trust_ratios.hpp"
 #include "optim/update_classes.hpp"
 #include "storage/storage.hpp"
 
@@ -34,11 +39,16 @@ struct BucketWork {
   std::array<std::byte*, maximum_state_arrays> state = {};
 };
 
+struct TileWork;
+
 class OptimizerCore {
  public:
   OptimizerCore(std::shared_ptr<Communicator> communicator,
                 ParameterSet parameters, OptimizerOptions options,
                 const ExecutionSpace& space);
+  // Its parts refer to one another.
+  OptimizerCore(const OptimizerCore&) = delete;
+  OptimizerCore& operator=(const OptimizerCore&) = delete;
 
   // The pipeline (step.cpp).
   StepReport step(std::optional<double> loss);
@@ -51,7 +61,19 @@ class OptimizerCore {
   void reload_main();
 
   /// Throws InvalidArgument when a parameter was marked since the last step.
-  void require_unmarked(const char* what) const;
+  void require_unmarked(const char* what) const { marks_.require_none(what); }
+
+  /// Throws InvalidArgument when the last step has left no averaged gradient.
+  void require_averaged() const;
+  /// First element of a segment in it.
+  std::byte* averaged_gradient(const Segment& segment) const;
+
+  std::int64_t update_count(ParameterId id) const {
+    return parameters[id].frozen ? 0 : classes.count(id.index);
+  }
+
+  /// Options::nonfinite, with what automatic stands for.
+  Nonfinite::Action nonfinite_action() const;
 
   std::string describe() const;
   Memory memory() const;
@@ -67,6 +89,10 @@ class OptimizerCore {
   Range in_bucket(ParameterId id) const;
   std::int32_t bucket_count() const {
     return static_cast<std::int32_t>(plan.buckets().size());
+  }
+  /// The leading ones, less those of frozen parameters.
+  std::int32_t trained_buckets() const {
+    return static_cast<std::int32_t>(plan.trained_buckets());
   }
   /// The hyperparameters as the ranks compare them; called when they change.
   void hash_rules();
@@ -94,35 +120,39 @@ class OptimizerCore {
   std::span<const Segment> segments_of(ParameterId id) const;
 
  private:
-  struct Totals {
-    double squares = 0.0;
-    std::int64_t zeros = 0;
-    std::int64_t nonfinite = 0;
-  };
-
+  /// Collective. Every rank of the model throws InvalidArgument when any has a
+  /// problem.
+  void throw_on_all(const std::string& problem);
+  void agree(std::string problem);
   void set_up_plan();
   void set_up_groups();
   void set_up_storage();
+  void set_up_steps();
   void validate_options() const;
 
   void zero_unmarked();
-  Ticket start_rules_exchange();
+  TileWork tile_work(double scale, double clip);
   void reduce(bool update_at_once);
   Totals exchange_totals();
   void update_all(double clip);
+  void apply_trust_ratios();
   void gather();
-  void clear_marks();
-  bool must_skip(const Totals& totals) const;
+  void count_update();
+  std::optional<NonfiniteSource> source_of(const Totals& totals) const;
+  std::string nonfinite_message(const StepRecord& record) const;
 
   std::vector<std::int32_t> group_of_;       // by parameter
   std::vector<std::int64_t> segment_begin_;  // by parameter, into segments
   std::uint64_t rules_hash_ = 0;
-  // The hash of every rank; the communicator's memory, since peers write it.
-  std::shared_ptr<void> rules_exchange_;
-  std::vector<TileStatistics> statistics_;  // by tile
-  std::vector<Totals> exchanged_;           // by rank
-  std::vector<std::uint8_t> marked_;        // by parameter
-  std::int64_t marked_count_ = 0;
+  ModelGroup model_;
+  Marks marks_;
+  StepHead head_;
+  TrustRatios trust_;
+  std::vector<Totals> totals_;  // by tile
+  // By rank, and by rank of the model-parallel group.
+  std::vector<Totals> exchanged_;
+  std::vector<Totals> exchanged_in_model_;
+  bool averaged_is_valid_ = false;
 };
 
 }  // namespace kzero::detail

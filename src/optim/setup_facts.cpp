@@ -98,10 +98,10 @@ void for_each_setup_fact(const ParameterSet& parameters,
   fact("clip_norm", options.clip_norm ? exact(*options.clip_norm) : "none");
   fact("nonfinite", to_string(options.nonfinite));
   fact("scaler", to_string(options.scaler));
-  fact("model_parallel", options.model_parallel
-                             ? concat("a group of ",
-                                      options.model_parallel->size(), " ranks")
-                             : "none");
+  fact("model_parallel",
+       options.model_parallel
+           ? concat("a group of ", options.model_parallel->size(), " ranks")
+           : "none");
   fact("reduction", to_string(options.reduction));
   fact("plan.partition", concat(static_cast<int>(options.plan.partition)));
   fact("plan.bucket_bytes", concat(options.plan.bucket_bytes));

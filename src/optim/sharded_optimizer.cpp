@@ -38,13 +38,26 @@ void require_kokkos() {
         "Kokkos::initialize or kzero::initialize before an optimizer is made");
 }
 
+void require_dtype(const ParameterInfo& info, DType dtype, DType asked,
+                   std::string_view what) {
+  if (dtype == asked) return;
+  throw InvalidArgument(concat(what, " of parameter ", quoted(info.name),
+                               " is ", to_string(dtype), ", but a view of ",
+                               to_string(asked), " was asked for"));
+}
+
 ViewReference reference(const ParameterInfo& info, void* data, DType dtype,
                         DType asked, std::string_view what) {
-  if (dtype != asked)
-    throw InvalidArgument(concat(what, " of parameter ", quoted(info.name),
-                                 " is ", to_string(dtype), ", but a view of ",
-                                 to_string(asked), " was asked for"));
+  require_dtype(info, dtype, asked, what);
   return {data, info.extents, info.size, info.name};
+}
+
+void require_gradient(const ParameterInfo& info) {
+  if (!info.frozen) return;
+  throw InvalidArgument(
+      concat("parameter ", quoted(info.name),
+             " is frozen: it has no gradient; read its value with "
+             "parameter()"));
 }
 
 }  // namespace
@@ -90,10 +103,29 @@ detail::ViewReference ShardedOptimizer::parameter_reference(
 detail::ViewReference ShardedOptimizer::gradient_reference(
     ParameterId id, DType dtype, const ExecutionSpace&) {
   const ParameterInfo& info = parameters()[id];
+  detail::require_gradient(info);
   std::byte* data = core_->bucket_of(id).gradients +
                     core_->in_bucket(id).begin * size_of(info.gradient_dtype);
   return detail::reference(info, data, info.gradient_dtype, dtype,
                            "the gradient");
+}
+
+std::span<const Segment> ShardedOptimizer::averaged_segments(ParameterId id,
+                                                             DType dtype) {
+  const ParameterInfo& info = parameters()[id];
+  detail::require_gradient(info);
+  core_->require_averaged();
+  detail::require_dtype(info, main_dtype(info.dtype), dtype,
+                        "the averaged gradient");
+  return segments(id);
+}
+
+detail::ViewReference ShardedOptimizer::averaged_reference(
+    ParameterId id, const Segment& segment) {
+  return {core_->averaged_gradient(segment),
+          {},
+          segment.in_shard.size(),
+          parameters()[id].name};
 }
 
 void ShardedOptimizer::write_parameters_with(
@@ -136,8 +168,7 @@ Group ShardedOptimizer::group(const std::string& name) {
 }
 
 std::int64_t ShardedOptimizer::update_count(ParameterId id) const {
-  static_cast<void>(parameters()[id]);
-  return core_->classes.count(id.index);
+  return core_->update_count(parameters()[id].storage);
 }
 
 std::int64_t ShardedOptimizer::steps() const { return core_->steps; }

@@ -30,59 +30,36 @@ double clip_coefficient(std::optional<double> clip_norm, double norm) {
 
 }  // namespace
 
-void OptimizerCore::require_unmarked(const char* what) const {
-  if (marked_count_ == 0) return;
-  throw InvalidArgument(concat(
-      what, " between mark_ready and step() (", marked_count_, " of ",
-      parameters.size(),
-      " parameters are marked): gradients that were marked belong to step()"));
-}
-
 void OptimizerCore::mark_ready(ParameterId id, const ExecutionSpace& on) {
-  const ParameterInfo& info = parameters[id];
-  std::uint8_t& mark = marked_[static_cast<std::size_t>(id.index)];
-  if (mark != 0)
-    throw InvalidArgument(concat(
-        "parameter ", quoted(info.name),
-        " is marked ready twice in one step: mark it once, after its last "
-        "micro-batch"));
+  marks_.mark(id);
+  averaged_is_valid_ = false;
   fence(on, "kzero::ready");
-  mark = 1;
-  ++marked_count_;
 }
 
 void OptimizerCore::zero_gradients(const ExecutionSpace& on) {
   require_unmarked("zero_gradients");
+  averaged_is_valid_ = false;
   storage->zero_gradients(on);
-}
-
-void OptimizerCore::clear_marks() {
-  if (marked_count_ == 0) return;
-  std::fill(marked_.begin(), marked_.end(), std::uint8_t{0});
-  marked_count_ = 0;
 }
 
 // Once something was marked, what was not counts as zero: whatever its
 // gradient holds.
 void OptimizerCore::zero_unmarked() {
-  if (marked_count_ == 0 || marked_count_ == parameters.size()) return;
-  for (std::int64_t i = 0; i < parameters.size(); ++i) {
-    if (marked_[static_cast<std::size_t>(i)] != 0) continue;
-    const BucketWork& bucket = bucket_of({i});
-    const Range range = in_bucket({i});
+  marks_.for_each_unmarked([this](ParameterId id) {
+    const BucketWork& bucket = bucket_of(id);
+    const Range range = in_bucket(id);
     const std::int64_t bytes = size_of(bucket.gradient_dtype);
     zero_bytes(bucket.gradients + range.begin * bytes, range.size() * bytes,
                space);
-  }
+  });
 }
 
-// The hash of every rank's hyperparameters travels beside the first bucket.
-Ticket OptimizerCore::start_rules_exchange() {
-  auto* hashes = static_cast<std::uint64_t*>(rules_exchange_.get());
-  hashes[communicator->rank()] = rules_hash_;
-  return communicator->start_all_gather(
-      {hashes, DType::float64, ShardTable::uniform(communicator->size(), 1),
-       -1});
+TileWork OptimizerCore::tile_work(double scale, double clip) {
+  return {
+      host_kernels(), tiles,  buckets,
+      classes,        marks_, model_.counted,
+      totals_,        trust_, nonfinite_action() != Nonfinite::Action::ignore,
+      scale,          clip};
 }
 
 // Bucket by bucket in layout order; the next bucket's exchange runs while this
@@ -90,10 +67,9 @@ Ticket OptimizerCore::start_rules_exchange() {
 // what the others send, changes nothing and throws.
 void OptimizerCore::reduce(bool update_at_once) {
   const Region region("kzero::reduce");
-  const Ticket rules_exchange = start_rules_exchange();
+  head_.start(rules_hash_, marks_);
   const double divisor = options.reduction.divisor(communicator->size());
-  const TileWork work{host_kernels(), tiles.tiles(), tiles.pieces(), buckets,
-                      classes,        statistics_,   1.0 / divisor};
+  const TileWork work = tile_work(1.0 / (divisor * loss_scale.scale), 1.0);
   const auto start = [&](std::int32_t bucket) {
     const BucketWork& of = buckets[static_cast<std::size_t>(bucket)];
     return communicator->start_reduce({of.gradients, of.gradient_dtype,
@@ -101,28 +77,15 @@ void OptimizerCore::reduce(bool update_at_once) {
                                        tile_elements, ordered_sum, bucket});
   };
   ReductionTicket next;
-  if (bucket_count() > 0) next = start(0);
-  // Looked at when the first piece has come, so that a rank that is missing is
-  // reported with the bucket.
-  const std::span hashes(static_cast<std::uint64_t*>(rules_exchange_.get()),
-                         static_cast<std::size_t>(communicator->size()));
-  std::optional<std::ptrdiff_t> other;
-  const auto agreed = [&] {
-    if (!other) {
-      rules_exchange->wait();
-      other =
-          std::find_if(hashes.begin(), hashes.end(),
-                       [&](std::uint64_t each) { return each != hashes[0]; }) -
-          hashes.begin();
-    }
-    return *other == std::ssize(hashes);
-  };
-  for (std::int32_t bucket = 0; bucket < bucket_count(); ++bucket) {
+  if (trained_buckets() > 0) next = start(0);
+  for (std::int32_t bucket = 0; bucket < trained_buckets(); ++bucket) {
     const ReductionTicket current = std::move(next);
-    if (bucket + 1 < bucket_count()) next = start(bucket + 1);
+    if (bucket + 1 < trained_buckets()) next = start(bucket + 1);
     const std::int64_t first_tile = tiles.tiles_of(bucket).begin;
     while (const Contributions* contributions = current->next()) {
-      if (!agreed()) continue;
+      // Looked at when the first piece has come, so that a rank that is
+      // missing is reported with the bucket.
+      if (!head_.agreed(marks_)) continue;
       const Range range = contributions->range;
       for_each_index(
           update_at_once ? "kzero::update" : "kzero::sum", space,
@@ -134,53 +97,46 @@ void OptimizerCore::reduce(bool update_at_once) {
           });
     }
   }
-  if (agreed()) return;
-  clear_marks();
-  throw InvalidArgument(concat(
-      "hyperparameters on rank ", *other,
-      " differ from those on rank 0; nothing was changed: set the same values "
-      "on every rank and call step() again"));
+  if (head_.agreed(marks_)) return;
+  marks_.clear();
+  throw InvalidArgument(head_.disagreement());
 }
 
-// Added in tile order here and in rank order over the ranks, so that every
-// rank has the same bits, and decides alike.
-OptimizerCore::Totals OptimizerCore::exchange_totals() {
+// Added in tile order here, then in rank order, so that every rank has the
+// same bits, and decides alike.
+Totals OptimizerCore::exchange_totals() {
   Totals mine;
-  for (const TileStatistics& tile : statistics_) {
-    mine.squares += tile.squares;
-    mine.zeros += tile.zeros;
-    mine.nonfinite += tile.nonfinite;
-  }
-  communicator->all_gather(&mine, sizeof mine, exchanged_.data(),
-                           {"step (totals)"});
-  Totals all;
-  for (const Totals& each : exchanged_) {
-    all.squares += each.squares;
-    all.zeros += each.zeros;
-    all.nonfinite += each.nonfinite;
-  }
-  return all;
+  for (const Totals& tile : totals_) mine += tile;
+  if (!options.model_parallel)
+    return add_over_ranks(*communicator, mine, exchanged_);
+  if (mine.culprit.rank != Culprit::nobody)
+    mine.culprit.model_parallel_rank = options.model_parallel->rank();
+  return add_over_ranks(*options.model_parallel,
+                        add_over_ranks(*communicator, mine, exchanged_),
+                        exchanged_in_model_);
 }
 
 void OptimizerCore::update_all(double clip) {
-  const TileWork work{host_kernels(),
-                      tiles.tiles(),
-                      tiles.pieces(),
-                      buckets,
-                      classes,
-                      statistics_,
-                      1.0,
-                      clip};
+  const TileWork work = tile_work(1.0, clip);
   for_each_index("kzero::update", space, 0,
                  static_cast<std::int64_t>(tiles.tiles().size()),
                  [&work](std::int64_t tile) { work.update(tile); });
+}
+
+void OptimizerCore::apply_trust_ratios() {
+  if (!trust_.any()) return;
+  trust_.exchange(*communicator);
+  const TileWork work = tile_work(1.0, 1.0);
+  for_each_index("kzero::update", space, 0,
+                 static_cast<std::int64_t>(tiles.tiles().size()),
+                 [&work](std::int64_t tile) { work.apply_trust_ratios(tile); });
 }
 
 // In forward order, the reverse of the layout's.
 void OptimizerCore::gather() {
   const Region region("kzero::gather");
   std::array<Ticket, gather_window> window;
-  const std::int32_t count = bucket_count();
+  const std::int32_t count = trained_buckets();
   for (std::int32_t i = 0; i < count + gather_window; ++i) {
     Ticket& slot = window[static_cast<std::size_t>(i % gather_window)];
     if (slot) {
@@ -195,53 +151,94 @@ void OptimizerCore::gather() {
   }
 }
 
-bool OptimizerCore::must_skip(const Totals& totals) const {
-  const auto action = options.nonfinite.action();
-  return totals.nonfinite > 0 && (action == Nonfinite::Action::skip ||
-                                  action == Nonfinite::Action::throw_after);
+void OptimizerCore::count_update() {
+  classes.advance();
+  marks_.for_each_kept([this](std::int64_t parameter) {
+    classes.set_count(parameter, classes.count(parameter) - 1);
+  });
+  ++steps;
+}
+
+std::optional<NonfiniteSource> OptimizerCore::source_of(
+    const Totals& totals) const {
+  const Culprit& culprit = totals.culprit;
+  if (culprit.rank == Culprit::nobody) return std::nullopt;
+  NonfiniteSource source;
+  if (culprit.rank != Culprit::only_the_sum)
+    source.rank = static_cast<int>(culprit.rank);
+  source.parameter = {culprit.parameter};
+  if (options.model_parallel)
+    source.model_parallel_rank = static_cast<int>(culprit.model_parallel_rank);
+  return source;
+}
+
+std::string OptimizerCore::nonfinite_message(const StepRecord& record) const {
+  std::string text = concat("the averaged gradient was not finite for ",
+                            skipped_in_a_row, " steps in a row (",
+                            record.nonfinite, " elements in the last one");
+  if (record.nonfinite_source) {
+    const NonfiniteSource& source = *record.nonfinite_source;
+    text += source.rank ? concat(", first from rank ", *source.rank)
+                        : std::string(", from the sum over ranks");
+    const bool known =
+        !options.model_parallel ||
+        source.model_parallel_rank == options.model_parallel->rank();
+    if (options.model_parallel)
+      text += concat(" (model-parallel rank ", source.model_parallel_rank, ")");
+    text += known ? concat(" in parameter ",
+                           quoted(parameters[source.parameter].name))
+                  : concat(" in its parameter ", source.parameter.index);
+  }
+  return text +
+         "); parameters and state are those of the last good step: lower the "
+         "learning rate, or look for the cause in the model";
 }
 
 StepReport OptimizerCore::step(std::optional<double> loss) {
   const Region region("kzero::step");
   fence(space, "kzero::step");
+  averaged_is_valid_ = false;
   zero_unmarked();
   classes.prepare(rules);
 
-  const auto action = options.nonfinite.action();
-  const bool decide_first = options.clip_norm ||
-                            action == Nonfinite::Action::skip ||
-                            action == Nonfinite::Action::throw_after;
+  const auto action = nonfinite_action();
+  const bool may_skip = action == Nonfinite::Action::skip ||
+                        action == Nonfinite::Action::throw_after;
+  const bool decide_first = options.clip_norm || may_skip;
   reduce(!decide_first);
   const Totals totals = exchange_totals();
 
   StepRecord record;
   record.loss = loss;
-  record.gradient_norm = std::sqrt(totals.squares);
-  record.zero_count = totals.zeros;
-  record.nonfinite = action == Nonfinite::Action::ignore ? 0 : totals.nonfinite;
-  record.updated = !must_skip(totals);
+  record.loss_scale = loss_scale.scale;
+  record.gradient_norm = std::sqrt(totals.counted.squares);
+  record.zero_count = totals.counted.zeros;
+  const bool overflow = totals.nonfinite > 0;
+  if (action != Nonfinite::Action::ignore && overflow) {
+    record.nonfinite = totals.counted.nonfinite;
+    record.nonfinite_source = source_of(totals);
+  }
+  record.updated = !(may_skip && overflow);
   if (record.updated) {
     if (decide_first)
       update_all(clip_coefficient(options.clip_norm, record.gradient_norm));
+    apply_trust_ratios();
     gather();
-    classes.advance();
-    ++steps;
+    count_update();
     skipped_in_a_row = 0;
+    averaged_is_valid_ = true;
   } else {
     ++skipped_total;
     ++skipped_in_a_row;
     storage->zero_gradients(space);
   }
-  clear_marks();
+  loss_scale = next_state(options.scaler, loss_scale, overflow);
+  marks_.clear();
   record.skipped_total = skipped_total;
+  record.skipped_in_a_row = skipped_in_a_row;
   if (action == Nonfinite::Action::throw_after &&
       skipped_in_a_row >= options.nonfinite.limit())
-    throw NonfiniteError(concat(
-        "the averaged gradient was not finite for ", skipped_in_a_row,
-        " steps in a row (", totals.nonfinite,
-        " elements in the last one); parameters and state are those of the "
-        "last good step: lower the learning rate, or look for the cause in "
-        "the model"));
+    throw NonfiniteError(nonfinite_message(record));
   return StepReport(record);
 }
 

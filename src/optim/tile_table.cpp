@@ -9,7 +9,7 @@ namespace kzero::detail {
 
 TileTable::TileTable(const Plan& plan, std::span<const Segment> segments,
                      int rank) {
-  const auto buckets = static_cast<std::int64_t>(plan.buckets().size());
+  const std::int64_t buckets = plan.trained_buckets();
   auto segment = segments.begin();
   for (std::int64_t bucket = 0; bucket < buckets; ++bucket) {
     first_tiles_.push_back(static_cast<std::int64_t>(tiles_.size()));

@@ -38,8 +38,13 @@ class TileTable {
 
   std::span<const Tile> tiles() const { return tiles_; }
   std::span<const Piece> pieces() const { return pieces_; }
+  std::span<const Piece> pieces_of(const Tile& tile) const {
+    return pieces().subspan(static_cast<std::size_t>(tile.pieces.begin),
+                            static_cast<std::size_t>(tile.pieces.size()));
+  }
 
-  /// Tiles of a bucket; tile k of it begins at element k * tile_elements.
+  /// Tiles of a bucket that is trained; tile k of it begins at element k *
+  /// tile_elements.
   Range tiles_of(std::int64_t bucket) const {
     const auto i = static_cast<std::size_t>(bucket);
     return {first_tiles_[i], first_tiles_[i + 1]};

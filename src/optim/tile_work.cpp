@@ -3,6 +3,10 @@
 
 #include "optim/tile_work.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
 #include "kernels/flush_denormals.hpp"
 
 namespace kzero::detail {
@@ -12,46 +16,135 @@ std::byte* at(std::byte* base, std::int64_t element, std::int64_t bytes) {
   return base == nullptr ? nullptr : base + element * bytes;
 }
 
+// Looks for the rank whose gradient is not finite, in a range of the shard.
+class Search {
+ public:
+  // Before the sum, which may be written over this rank's own part.
+  Search(const HostKernels& kernels, const Contributions& contributions,
+         Range range, const void* out)
+      : count_(
+            kernels.nonfinite[static_cast<std::size_t>(contributions.dtype)]),
+        parts_(contributions.parts),
+        offset_((range.begin - contributions.range.begin) *
+                size_of(contributions.dtype)),
+        size_(range.size()) {
+    for (const Contribution& part : parts_)
+      if (data_of(part) == out) overwritten_ = &part;
+    if (overwritten_ != nullptr)
+      overwritten_is_finite_ = is_finite(*overwritten_);
+  }
+
+  // The lowest such rank. A part that several ranks have added up already
+  // names none of them.
+  std::int64_t lowest_rank() const {
+    for (const Contribution& part : parts_) {
+      const bool finite =
+          &part == overwritten_ ? overwritten_is_finite_ : is_finite(part);
+      if (!finite)
+        return part.rank_count == 1 ? part.first_rank : Culprit::only_the_sum;
+    }
+    return Culprit::only_the_sum;
+  }
+
+ private:
+  const std::byte* data_of(const Contribution& part) const {
+    return static_cast<const std::byte*>(part.data) + offset_;
+  }
+  bool is_finite(const Contribution& part) const {
+    return count_(data_of(part), size_) == 0;
+  }
+
+  NonfiniteFunction count_;
+  std::span<const Contribution> parts_;
+  std::int64_t offset_;
+  std::int64_t size_;
+  const Contribution* overwritten_ = nullptr;
+  bool overwritten_is_finite_ = true;
+};
+
 }  // namespace
 
 void TileWork::sum(std::int64_t tile,
                    const Contributions& contributions) const {
-  const Tile& work = tiles[static_cast<std::size_t>(tile)];
+  const Tile& work = tiles.tiles()[static_cast<std::size_t>(tile)];
   const BucketWork& bucket = buckets[static_cast<std::size_t>(work.bucket)];
   const SumFunction function =
       kernels.sum[static_cast<std::size_t>(contributions.dtype)]
                  [bucket.main_bytes == 8 ? 1 : 0];
-  TileStatistics& collected = statistics[static_cast<std::size_t>(tile)];
+  Totals& collected = totals[static_cast<std::size_t>(tile)];
   collected = {};
-  for (std::int64_t i = work.pieces.begin; i < work.pieces.end; ++i) {
-    const Range range = pieces[static_cast<std::size_t>(i)].in_shard;
-    function({contributions.parts.data(), contributions.parts.size(),
-              range.begin - contributions.range.begin, range.size(), scale,
-              at(bucket.averaged, range.begin, bucket.main_bytes)},
-             collected);
+  for (const Piece& piece : tiles.pieces_of(work)) {
+    const Range range = piece.in_shard;
+    std::byte* const out = at(bucket.averaged, range.begin, bucket.main_bytes);
+    if (marks.kept(piece.parameter)) {
+      std::memset(out, 0,
+                  static_cast<std::size_t>(range.size() * bucket.main_bytes));
+      continue;
+    }
+    Totals of_piece;
+    std::optional<Search> search;
+    if (find_culprit) search.emplace(kernels, contributions, range, out);
+    function(
+        {contributions.parts.data(), contributions.parts.size(),
+         range.begin - contributions.range.begin, range.size(), scale, out},
+        of_piece.counted);
+    of_piece.nonfinite = of_piece.counted.nonfinite;
+    if (of_piece.nonfinite > 0 && search) {
+      of_piece.culprit.rank = search->lowest_rank();
+      of_piece.culprit.parameter = piece.parameter;
+    }
+    if (counted[static_cast<std::size_t>(piece.parameter)] == 0)
+      of_piece.counted = {};
+    collected += of_piece;
   }
 }
 
+UpdateTile TileWork::arguments_of(const Piece& piece,
+                                  const BucketWork& bucket) const {
+  const PreparedStep& prepared = classes.prepared(piece.parameter);
+  const std::int64_t begin = piece.in_shard.begin;
+  UpdateTile arguments;
+  arguments.step = prepared.step;
+  arguments.gradient_factor = clip * prepared.sign;
+  arguments.gradient = at(bucket.averaged, begin, bucket.main_bytes);
+  arguments.main = at(bucket.main, begin, bucket.main_bytes);
+  arguments.parameter = at(bucket.parameter_shard, begin, 2);
+  for (std::size_t array = 0; array < maximum_state_arrays; ++array)
+    arguments.state[array] = at(bucket.state[array], begin, bucket.main_bytes);
+  arguments.count = piece.in_shard.size();
+  return arguments;
+}
+
 void TileWork::update(std::int64_t tile) const {
-  const Tile& work = tiles[static_cast<std::size_t>(tile)];
+  const Tile& work = tiles.tiles()[static_cast<std::size_t>(tile)];
   const BucketWork& bucket = buckets[static_cast<std::size_t>(work.bucket)];
   const auto dtype = static_cast<std::size_t>(bucket.dtype);
   const FlushDenormals flush;
   for (std::int64_t i = work.pieces.begin; i < work.pieces.end; ++i) {
-    const Piece& piece = pieces[static_cast<std::size_t>(i)];
+    const Piece& piece = tiles.pieces()[static_cast<std::size_t>(i)];
     const PreparedStep& prepared = classes.prepared(piece.parameter);
-    const std::int64_t begin = piece.in_shard.begin;
-    UpdateTile arguments;
-    arguments.step = prepared.step;
-    arguments.gradient_factor = clip * prepared.sign;
-    arguments.gradient = at(bucket.averaged, begin, bucket.main_bytes);
-    arguments.main = at(bucket.main, begin, bucket.main_bytes);
-    arguments.parameter = at(bucket.parameter_shard, begin, 2);
-    for (std::size_t array = 0; array < maximum_state_arrays; ++array)
-      arguments.state[array] =
-          at(bucket.state[array], begin, bucket.main_bytes);
-    arguments.count = piece.in_shard.size();
-    kernels.update[static_cast<std::size_t>(prepared.kernel)][dtype](arguments);
+    const bool kept = marks.kept(piece.parameter);
+    if (prepared.trust != nullptr) {
+      TrustSums& sums = trust.of_piece(i);
+      sums = {};
+      if (!kept) (*prepared.trust)[dtype](arguments_of(piece, bucket), sums);
+    } else if (!kept) {
+      (*prepared.update)[dtype](arguments_of(piece, bucket));
+    }
+  }
+}
+
+void TileWork::apply_trust_ratios(std::int64_t tile) const {
+  const Tile& work = tiles.tiles()[static_cast<std::size_t>(tile)];
+  const BucketWork& bucket = buckets[static_cast<std::size_t>(work.bucket)];
+  const auto dtype = static_cast<std::size_t>(bucket.dtype);
+  const FlushDenormals flush;
+  for (const Piece& piece : tiles.pieces_of(work)) {
+    const PreparedStep& prepared = classes.prepared(piece.parameter);
+    if (prepared.trust == nullptr || marks.kept(piece.parameter)) continue;
+    UpdateTile arguments = arguments_of(piece, bucket);
+    arguments.trust_ratio = trust.of_parameter(piece.parameter);
+    (*prepared.update)[dtype](arguments);
   }
 }
 

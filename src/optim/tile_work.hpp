@@ -9,27 +9,42 @@
 #include <span>
 
 #include "kernels/kernels.hpp"
+#include "optim/marks.hpp"
 #include "optim/optimizer_core.hpp"
 #include "optim/tile_table.hpp"
+#include "optim/totals.hpp"
+#include "optim/trust_ratios.hpp"
 #include "optim/update_classes.hpp"
 
 namespace kzero::detail {
 
 struct TileWork {
   const HostKernels& kernels;
-  std::span<const Tile> tiles;
-  std::span<const Piece> pieces;
+  const TileTable& tiles;
   std::span<const BucketWork> buckets;
   const UpdateClasses& classes;
-  std::span<TileStatistics> statistics;
-  double scale = 1.0;  // of the sum
-  double clip = 1.0;   // of the averaged gradient
+  const Marks& marks;
+  /// By parameter: whether the global quantities count it here.
+  std::span<const std::uint8_t> counted;
+  std::span<Totals> totals;  // by tile
+  TrustRatios& trust;
+  bool find_culprit = true;  // when something is not finite
+  double scale = 1.0;        // of the sum
+  double clip = 1.0;         // of the averaged gradient
 
-  /// The averaged gradient of a tile inside contributions.range.
+  /// The averaged gradient of a tile inside contributions.range, and its
+  /// totals.
   void sum(std::int64_t tile, const Contributions& contributions) const;
 
-  /// The update of a tile from its averaged gradient.
+  /// The update of a tile from its averaged gradient; of a parameter with a
+  /// trust ratio the first part: its state, and the sums for the ratio.
   void update(std::int64_t tile) const;
+
+  /// The second part, when the ratios are known.
+  void apply_trust_ratios(std::int64_t tile) const;
+
+ private:
+  UpdateTile arguments_of(const Piece& piece, const BucketWork& bucket) const;
 };
 
 }  // namespace kzero::detail

@@ -40,13 +40,18 @@ class UpdateClasses {
  private:
   // Group, main type, and the count less advances_: what advance() keeps.
   using Key = std::tuple<std::int32_t, DType, std::int64_t>;
-  std::int32_t find_class(const Key& key);
+  std::int32_t join(const Key& key);
+  void leave(std::int32_t index);
 
   std::int64_t advances_ = 0;
   std::map<Key, std::int32_t> classes_;
   std::vector<Key> keys_;               // by class
+  std::vector<std::int64_t> members_;   // by class; 0: free to be reused
   std::vector<PreparedStep> prepared_;  // by class
   std::vector<std::int32_t> class_of_;  // by parameter
+  // Of classes without members, so that parameters that change classes at
+  // every step allocate nothing.
+  std::vector<std::map<Key, std::int32_t>::node_type> free_;
 };
 
 }  // namespace kzero::detail

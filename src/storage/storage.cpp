@@ -61,8 +61,9 @@ Storage::Storage(const Plan& plan, Communicator& communicator,
     const std::int64_t gradient_bytes = layout.size * buffer.bytes_gradient;
     const std::int64_t shard_bytes = buffer.shard_elements * buffer.bytes_main;
     buffer.parameters = allocate_flat(parameter_label, parameter_bytes, space);
-    buffer.gradients = allocate_flat(gradient_label, gradient_bytes, space);
     memory_.parameters += parameter_bytes;
+    if (layout.frozen) continue;
+    buffer.gradients = allocate_flat(gradient_label, gradient_bytes, space);
     memory_.gradients += gradient_bytes;
     if (buffer.bytes_gradient != buffer.bytes_main) {
       buffer.averaged = allocate_shard("kzero::averaged", shard_bytes, space);
@@ -177,8 +178,9 @@ std::size_t Storage::state_arrays(std::int64_t bucket) const {
 
 void Storage::zero_gradients(const ExecutionSpace& space) const {
   for (std::size_t i = 0; i < buffers_.size(); ++i)
-    zero_bytes(buffers_[i].gradients.get(),
-               plan_.buffers()[i].size * buffers_[i].bytes_gradient, space);
+    if (buffers_[i].gradients)
+      zero_bytes(buffers_[i].gradients.get(),
+                 plan_.buffers()[i].size * buffers_[i].bytes_gradient, space);
 }
 
 }  // namespace kzero::detail

@@ -19,9 +19,6 @@ constexpr std::int64_t chunk_size = 256;
 constexpr int lanes = 16;
 constexpr int maximum_levels = 32;
 
-template <class T>
-bool constexpr is_16_bit = sizeof(T) == 2;
-
 template <class In>
 using SumType = std::conditional_t<std::is_same_v<In, double>, double, float>;
 
@@ -92,6 +89,30 @@ KZERO_FUNCTION bool is_nonfinite(double x) {
   return (__builtin_bit_cast(std::uint64_t, x) & exponent) == exponent;
 }
 
+// Element i goes to lane i % 16; chunks start at lane 0.
+template <class T>
+KZERO_FUNCTION void add_squares(const T* __restrict values, std::int64_t count,
+                                double* __restrict squares) {
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      const double value = static_cast<double>(values[i + lane]);
+      squares[lane] += value * value;
+    }
+  }
+  for (int lane = 0; i < count; ++i, ++lane) {
+    const double value = static_cast<double>(values[i]);
+    squares[lane] += value * value;
+  }
+}
+
+KZERO_FUNCTION double total(double (&squares)[lanes]) {
+  for (int width = lanes / 2; width > 0; width /= 2)
+    for (int lane = 0; lane < width; ++lane)
+      squares[lane] += squares[lane + width];
+  return squares[0];
+}
+
 template <class T>
 KZERO_FUNCTION void collect(const T* __restrict values, std::int64_t count,
                             double* __restrict squares,
@@ -106,17 +127,7 @@ KZERO_FUNCTION void collect(const T* __restrict values, std::int64_t count,
   }
   statistics.zeros += static_cast<std::int64_t>(zeros);
   statistics.nonfinite += static_cast<std::int64_t>(nonfinite);
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      const double value = static_cast<double>(values[i + lane]);
-      squares[lane] += value * value;
-    }
-  }
-  for (int lane = 0; i < count; ++i, ++lane) {
-    const double value = static_cast<double>(values[i]);
-    squares[lane] += value * value;
-  }
+  add_squares(values, count, squares);
 }
 
 template <class In, class Out>
@@ -141,44 +152,84 @@ void sum(const SumTile& tile, TileStatistics& statistics) {
     }
     collect(values, count, squares, statistics);
   }
-  for (int width = lanes / 2; width > 0; width /= 2)
-    for (int lane = 0; lane < width; ++lane)
-      squares[lane] += squares[lane + width];
-  statistics.squares += squares[0];
+  statistics.squares += total(squares);
 }
 
-// The step and the loop bounds are copied so that nothing the loop writes can
-// change them.
 template <class Step, class T, class Parameter>
 void update(const UpdateTile& tile) {
-  const Step step = *static_cast<const Step*>(tile.step);
+  update_elements<Step::state_arrays, T, Parameter>(
+      *static_cast<const Step*>(tile.step), tile);
+}
+
+template <class T, class Parameter>
+void update_lamb(const UpdateTile& tile) {
+  const auto& step = *static_cast<const LambStep<T>*>(tile.step);
+  const T size = static_cast<T>(step.learning_rate * tile.trust_ratio);
+  update_elements<LambStep<T>::state_arrays, T, Parameter>(
+      LambMove<T>{step, size}, tile);
+}
+
+template <class T>
+void trust(const UpdateTile& tile, TrustSums& sums) {
+  alignas(64) double of_parameter[lanes] = {};
+  alignas(64) double of_update[lanes] = {};
+  alignas(64) T directions[chunk_size];
+  const LambStep<T> step = *static_cast<const LambStep<T>*>(tile.step);
   const T factor = static_cast<T>(tile.gradient_factor);
-  const std::int64_t count = tile.count;
-  constexpr int arrays = Step::state_arrays;
-  const T* __restrict gradient = static_cast<const T*>(tile.gradient);
-  T* __restrict main = static_cast<T*>(tile.main);
-  Parameter* __restrict parameter = static_cast<Parameter*>(tile.parameter);
-  T* __restrict state0 = static_cast<T*>(tile.state[0]);
-  T* __restrict state1 = static_cast<T*>(tile.state[1]);
-  T* __restrict state2 = static_cast<T*>(tile.state[2]);
-  for (std::int64_t i = 0; i < count; ++i) {
-    T s[3] = {};
-    if constexpr (arrays > 0) s[0] = state0[i];
-    if constexpr (arrays > 1) s[1] = state1[i];
-    if constexpr (arrays > 2) s[2] = state2[i];
-    T p = main[i];
-    step(gradient[i] * factor, p, s);
-    main[i] = p;
-    if constexpr (arrays > 0) state0[i] = s[0];
-    if constexpr (arrays > 1) state1[i] = s[1];
-    if constexpr (arrays > 2) state2[i] = s[2];
-    if constexpr (is_16_bit<Parameter>) parameter[i] = Parameter(p);
+  for (std::int64_t begin = 0; begin < tile.count; begin += chunk_size) {
+    const std::int64_t left = tile.count - begin;
+    const std::int64_t count = left < chunk_size ? left : chunk_size;
+    const T* __restrict gradient = static_cast<const T*>(tile.gradient) + begin;
+    const T* __restrict main = static_cast<const T*>(tile.main) + begin;
+    T* __restrict state0 = static_cast<T*>(tile.state[0]) + begin;
+    T* __restrict state1 = static_cast<T*>(tile.state[1]) + begin;
+    for (std::int64_t i = 0; i < count; ++i) {
+      T s[2] = {state0[i], state1[i]};
+      step.moments(gradient[i] * factor, s);
+      state0[i] = s[0];
+      state1[i] = s[1];
+      directions[i] = step.direction(main[i], s);
+    }
+    add_squares(main, count, of_parameter);
+    add_squares(directions, count, of_update);
   }
+  sums.parameter += total(of_parameter);
+  sums.update += total(of_update);
 }
 
 template <class In>
 void widen(const void* source, float* out, std::int64_t count) {
   copy_chunk(static_cast<const In*>(source), out, count);
+}
+
+// By the codes of 16-bit types, so that a conversion need not be made.
+KZERO_FUNCTION bool is_nonfinite(float16 x) {
+  return (x.bits & 0x7c00u) == 0x7c00u;
+}
+
+KZERO_FUNCTION bool is_nonfinite(bfloat16 x) {
+  return (x.bits & 0x7f80u) == 0x7f80u;
+}
+
+template <class T>
+std::int64_t count_nonfinite(const void* data, std::int64_t count) {
+  using Counter = std::conditional_t<
+      sizeof(T) == 8, std::uint64_t,
+      std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+  // No counter passes its end within a block.
+  constexpr std::int64_t block = 32768;
+  const T* const values = static_cast<const T*>(data);
+  std::int64_t found = 0;
+  for (std::int64_t begin = 0; begin < count; begin += block) {
+    const std::int64_t left = count - begin;
+    const std::int64_t end = begin + (left < block ? left : block);
+    Counter of_block = 0;
+    for (std::int64_t i = begin; i < end; ++i)
+      of_block =
+          static_cast<Counter>(of_block + (is_nonfinite(values[i]) ? 1u : 0u));
+    found += static_cast<std::int64_t>(of_block);
+  }
+  return found;
 }
 
 template <template <class> class Step>
@@ -195,8 +246,23 @@ constinit const HostKernels KZERO_HOST_KERNELS = {
       {sum<bfloat16, float>, sum<bfloat16, double>},
       {sum<float, float>, sum<float, double>},
       {sum<double, float>, sum<double, double>}}},
-    {update_row<AdamWStep>, update_row<AmsgradStep>, update_row<SgdStep>,
-     update_row<MomentumStep>},
-    {widen<float16>, widen<bfloat16>}};
+    {update_row<AdamWStep>,
+     update_row<AmsgradStep>,
+     update_row<SgdStep>,
+     update_row<MomentumStep>,
+     update_row<AdamStep>,
+     update_row<AdamAmsgradStep>,
+     update_row<AdagradStep>,
+     update_row<RmsPropPlainStep>,
+     update_row<RmsPropMomentumStep>,
+     update_row<RmsPropCenteredStep>,
+     update_row<RmsPropCenteredMomentumStep>,
+     update_row<LionStep>,
+     {update_lamb<float, float16>, update_lamb<float, bfloat16>,
+      update_lamb<float, float>, update_lamb<double, double>}},
+    {trust<float>, trust<float>, trust<float>, trust<double>},
+    {widen<float16>, widen<bfloat16>},
+    {count_nonfinite<float16>, count_nonfinite<bfloat16>,
+     count_nonfinite<float>, count_nonfinite<double>}};
 
 }  // namespace kzero::detail

@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Update rules of your own, one element at a time.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <kzero/dtype.hpp>
+#include <kzero/macros.hpp>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+namespace kzero {
+
+/// A hyperparameter of an ElementRule: its name and the member that holds it.
+template <class R>
+struct Hyperparameter {
+  std::string_view name;
+  double R::*member;
+};
+
+/// An update rule that works on each element by itself, written as a struct:
+///
+///   struct Signum {
+///     static constexpr std::string_view name = "signum";
+///     static constexpr std::array<std::string_view, 1> state = {"momentum"};
+///     double learning_rate = 1e-3;
+///     double beta = 0.9;
+///     static constexpr kzero::Hyperparameter<Signum> hyperparameters[] = {
+///         {"learning_rate", &Signum::learning_rate},
+///         {"beta", &Signum::beta}};
+///
+///     template <class T>
+///     KZERO_FUNCTION void operator()(T g, T& p, T* s) const {
+///       s[0] = T(beta) * s[0] + T(1.0 - beta) * g;
+///       p -= T(learning_rate) * (T(s[0] > T(0)) - T(s[0] < T(0)));
+///     }
+///   };
+///
+///   options.rule = Signum{.learning_rate = 0.01};
+///
+/// operator() is called for each element with the averaged gradient g, the main
+/// parameter p and the element's state s, one value for each name in `state`
+/// (at most 3), zero before the first update. T is float, for float64
+/// parameters double. It must be a function of its arguments and of *this
+/// alone: elements are updated in any order, by any thread.
+///
+/// Two functions can be added:
+///
+///   void check() const;                       // throws InvalidArgument
+///   Signum prepared(std::int64_t t) const;    // a copy for the t-th update
+///
+/// check() replaces the default check, that all hyperparameters are finite.
+/// prepared() is called on the host once a step for all parameters with the
+/// same update count t, from 1; what depends on t (bias corrections) is
+/// computed there in double and kept in further members. Members that are no
+/// hyperparameters are neither compared between ranks nor saved.
+///
+/// Names are of letters, digits and underscores. The struct is trivially
+/// copyable and has at most 128 bytes.
+///
+/// Speed: the loop is compiled where the struct is converted to a Rule. Compile
+/// that file with -O3 -fno-math-errno -fno-trapping-math, which changes no
+/// result: g++ (from 12) and clang++ (from 14) vectorise the loop for all types
+/// then, when operator() chooses by `?:` and comparisons as above, not by
+/// branches, and converts members as above, T(beta), which happens once a tile
+/// then. Without -fno-math-errno square roots keep it scalar; without
+/// -fno-trapping-math g++ keeps float16 and conditions inside conditions so.
+/// -march chooses the instructions; only the library's own rules are compiled
+/// for several and chosen at run time.
+///
+/// Bits: with -ffp-contract=off they are the same on every machine and for
+/// every bucket size and number of threads; without it the compiler may fuse
+/// multiplications and additions where the processor can. Denormal numbers are
+/// taken for zero.
+template <class R>
+concept ElementRule = std::is_class_v<R> &&
+    requires(const R& rule, float f, double d) {
+  { R::name } -> std::convertible_to<std::string_view>;
+  std::span<const std::string_view>(R::state);
+  std::span<const Hyperparameter<R>>(R::hyperparameters);
+  rule(f, f, &f);
+  rule(d, d, &d);
+};
+
+namespace detail {
+
+inline constexpr std::size_t maximum_state_arrays = 3;
+inline constexpr std::size_t maximum_rule_bytes = 128;
+inline constexpr std::size_t maximum_rule_alignment = 16;
+
+/// count elements, all of one parameter. parameter is the 16-bit parameter to
+/// be written, null where the main parameter is the parameter.
+struct UpdateTile {
+  const void* step = nullptr;  // the rule's prepared step
+  double gradient_factor = 1.0;
+  double trust_ratio = 1.0;  // of rules that have one
+  const void* gradient = nullptr;
+  void* main = nullptr;
+  void* parameter = nullptr;
+  void* state[maximum_state_arrays] = {};
+  std::int64_t count = 0;
+};
+
+using UpdateFunction = void (*)(const UpdateTile&);
+
+template <class T>
+inline constexpr bool is_16_bit = sizeof(T) == 2;
+
+/// The loop over a tile, for the library's rules and others: rule(g, p, s) for
+/// each element, or rule(p, s) where the rule takes no gradient. Always
+/// inlined, so that each instruction set has its own.
+/// The rule and the loop bounds are copies so that nothing the loop writes can
+/// change them.
+template <std::size_t arrays, class T, class Parameter, class R>
+KZERO_FUNCTION void update_elements(const R rule, const UpdateTile& tile) {
+  const T factor = static_cast<T>(tile.gradient_factor);
+  const std::int64_t count = tile.count;
+  const T* __restrict gradient = static_cast<const T*>(tile.gradient);
+  T* __restrict main = static_cast<T*>(tile.main);
+  Parameter* __restrict parameter = static_cast<Parameter*>(tile.parameter);
+  T* __restrict state0 = static_cast<T*>(tile.state[0]);
+  T* __restrict state1 = static_cast<T*>(tile.state[1]);
+  T* __restrict state2 = static_cast<T*>(tile.state[2]);
+  for (std::int64_t i = 0; i < count; ++i) {
+    T s[maximum_state_arrays] = {};
+    if constexpr (arrays > 0) s[0] = state0[i];
+    if constexpr (arrays > 1) s[1] = state1[i];
+    if constexpr (arrays > 2) s[2] = state2[i];
+    T p = main[i];
+    if constexpr (std::is_invocable_v<const R&, T&, T*>)
+      rule(p, s);
+    else
+      rule(gradient[i] * factor, p, s);
+    main[i] = p;
+    if constexpr (arrays > 0) state0[i] = s[0];
+    if constexpr (arrays > 1) state1[i] = s[1];
+    if constexpr (arrays > 2) state2[i] = s[2];
+    if constexpr (is_16_bit<Parameter>) parameter[i] = Parameter(p);
+  }
+}
+
+constexpr bool is_identifier(std::string_view name) {
+  for (const char c : name) {
+    const bool valid = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       (c >= '0' && c <= '9') || c == '_';
+    if (!valid) return false;
+  }
+  return !name.empty();
+}
+
+/// Identifiers, all different, none of those taken.
+constexpr bool are_valid_names(std::span<const std::string_view> names,
+                               std::initializer_list<std::string_view> taken) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!is_identifier(names[i])) return false;
+    for (std::size_t j = 0; j < i; ++j)
+      if (names[i] == names[j]) return false;
+    for (const std::string_view other : taken)
+      if (names[i] == other) return false;
+  }
+  return true;
+}
+
+/// An ElementRule's type, without the type.
+struct ElementRuleTable {
+  std::string_view name;
+  std::span<const std::string_view> state;
+  std::span<const std::string_view> hyperparameters;
+  double (*get)(const void* rule, std::size_t hyperparameter);
+  void (*set)(void* rule, std::size_t hyperparameter, double value);
+  void (*check)(const void* rule);              // null without one
+  void (*prepare)(void* rule, std::int64_t t);  // null without one
+  std::array<UpdateFunction, 4> update;         // by the parameters' type
+};
+
+template <class R, class T, class Parameter>
+void update_own(const UpdateTile& tile) {
+  update_elements<R::state.size(), T, Parameter>(
+      *static_cast<const R*>(tile.step), tile);
+}
+
+template <class R>
+inline constexpr auto hyperparameter_names = [] {
+  std::array<std::string_view, std::size(R::hyperparameters)> names;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    names[i] = std::data(R::hyperparameters)[i].name;
+  return names;
+}();
+
+template <ElementRule R>
+constexpr ElementRuleTable make_element_rule_table() {
+  static_assert(std::is_trivially_copyable_v<R>,
+                "an ElementRule must be trivially copyable: it holds numbers, "
+                "no memory of its own");
+  static_assert(
+      sizeof(R) <= maximum_rule_bytes && alignof(R) <= maximum_rule_alignment,
+      "an ElementRule must have at most 128 bytes and an alignment "
+      "of at most 16");
+  static_assert(is_identifier(R::name),
+                "an ElementRule's name must be of letters, digits and "
+                "underscores");
+  static_assert(std::size(R::state) <= maximum_state_arrays,
+                "an ElementRule must have at most 3 state arrays");
+  static_assert(are_valid_names(R::state, {"value", "main"}),
+                "an ElementRule's state arrays must have different names of "
+                "letters, digits and underscores, none of them \"value\" or "
+                "\"main\"");
+  static_assert(are_valid_names(hyperparameter_names<R>, {"name", "rule"}),
+                "an ElementRule's hyperparameters must have different names "
+                "of letters, digits and underscores, none of them \"name\" or "
+                "\"rule\"");
+  ElementRuleTable table = {};
+  table.name = R::name;
+  table.state = R::state;
+  table.hyperparameters = hyperparameter_names<R>;
+  table.get = [](const void* rule, std::size_t i) {
+    return static_cast<const R*>(rule)
+               ->*std::data(R::hyperparameters)[i]
+               .member;
+  };
+  table.set = [](void* rule, std::size_t i, double value) {
+    static_cast<R*>(rule)->*std::data(R::hyperparameters)[i].member = value;
+  };
+  if constexpr (requires(const R& rule) { rule.check(); })
+    table.check = [](const void* rule) {
+      static_cast<const R*>(rule)->check();
+    };
+  if constexpr (requires(const R& rule, std::int64_t t) {
+                  { rule.prepared(t) } -> std::same_as<R>;
+                })
+    table.prepare = [](void* rule, std::int64_t t) {
+      R& value = *static_cast<R*>(rule);
+      value = static_cast<const R&>(value).prepared(t);
+    };
+  table.update = {update_own<R, float, float16>, update_own<R, float, bfloat16>,
+                  update_own<R, float, float>, update_own<R, double, double>};
+  return table;
+}
+
+template <ElementRule R>
+inline constexpr ElementRuleTable element_rule_table =
+    make_element_rule_table<R>();
+
+/// Any ElementRule.
+struct OwnRule {
+  const ElementRuleTable* table = nullptr;
+  alignas(maximum_rule_alignment) std::byte value[maximum_rule_bytes] = {};
+};
+
+}  // namespace detail
+
+}  // namespace kzero

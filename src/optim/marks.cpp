@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "optim/marks.hpp"
+
+#include <algorithm>
+#include <kzero/error.hpp>
+
+#include "core/message.hpp"
+
+namespace kzero::detail {
+
+Marks::Marks(const ParameterSet& parameters) : parameters_(&parameters) {
+  const auto count = static_cast<std::size_t>(parameters.size());
+  marked_.assign(count, 0);
+  storage_marked_.assign(count, 0);
+  for (std::int64_t i = 0; i < parameters.size(); ++i) {
+    const ParameterInfo& info = parameters[{i}];
+    if (!info.frozen) ++markable_;
+    if (is_trained_storage(i) && info.unmarked == Unmarked::keep)
+      keepers_.push_back(i);
+  }
+  if (!keepers_.empty()) kept_.assign(count, 0);
+}
+
+bool Marks::is_trained_storage(std::int64_t parameter) const {
+  const ParameterInfo& info = (*parameters_)[{parameter}];
+  return !info.frozen && info.storage.index == parameter;
+}
+
+void Marks::mark(ParameterId id) {
+  const ParameterInfo& info = (*parameters_)[id];
+  if (info.frozen)
+    throw InvalidArgument(concat("parameter ", quoted(info.name),
+                                 " is frozen and cannot be marked ready: it "
+                                 "has no gradient"));
+  std::uint8_t& mark = marked_[static_cast<std::size_t>(id.index)];
+  if (mark != 0)
+    throw InvalidArgument(concat(
+        "parameter ", quoted(info.name),
+        " is marked ready twice in one step: mark it once, after its last "
+        "micro-batch"));
+  mark = 1;
+  storage_marked_[static_cast<std::size_t>(info.storage.index)] = 1;
+  ++count_;
+}
+
+void Marks::clear() {
+  if (count_ == 0) return;
+  std::fill(marked_.begin(), marked_.end(), std::uint8_t{0});
+  std::fill(storage_marked_.begin(), storage_marked_.end(), std::uint8_t{0});
+  count_ = 0;
+}
+
+void Marks::require_none(const char* what) const {
+  if (count_ == 0) return;
+  throw InvalidArgument(concat(
+      what, " between mark_ready and step() (", count_, " of ", markable_,
+      " parameters are marked): gradients that were marked belong to step()"));
+}
+
+void Marks::write_bits(std::span<std::uint64_t> words) const {
+  std::fill(words.begin(), words.end(), std::uint64_t{0});
+  for (std::size_t i = 0; i < keepers_.size(); ++i)
+    if (count_ == 0 || storage_marked(keepers_[i]))
+      words[i / 64] |= std::uint64_t{1} << (i % 64);
+}
+
+void Marks::take_bits(std::span<const std::uint64_t> words) {
+  for (std::size_t i = 0; i < keepers_.size(); ++i)
+    kept_[static_cast<std::size_t>(keepers_[i])] =
+        (words[i / 64] >> (i % 64) & 1) == 0 ? 1 : 0;
+}
+
+}  // namespace kzero::detail

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Which gradients of this rank are complete, and which parameters stay as they
+// are because no rank has any.
+#pragma once
+
+#include <cstdint>
+#include <kzero/parameter_set.hpp>
+#include <span>
+#include <vector>
+
+namespace kzero::detail {
+
+class Marks {
+ public:
+  Marks() = default;
+  /// parameters outlives it.
+  explicit Marks(const ParameterSet& parameters);
+
+  /// Throws InvalidArgument for a parameter that is marked, frozen or not
+  /// there.
+  void mark(ParameterId id);
+  void clear();
+
+  /// Throws InvalidArgument when something is marked. what: the call.
+  void require_none(const char* what) const;
+
+  /// Calls f(id) for every storage none of whose names is marked; for none
+  /// when nothing is marked at all, since then everything counts as marked.
+  template <class F>
+  void for_each_unmarked(F&& f) const {
+    if (count_ == 0 || count_ == markable_) return;
+    for (std::int64_t i = 0; i < parameters_->size(); ++i)
+      if (is_trained_storage(i) && !storage_marked(i)) f(ParameterId{i});
+  }
+
+  /// Words of the bits below.
+  std::int64_t words() const { return (std::ssize(keepers_) + 63) / 64; }
+
+  /// One bit for each parameter that wants to be kept when unmarked: whether
+  /// this rank has a gradient for it.
+  void write_bits(std::span<std::uint64_t> words) const;
+
+  /// From the bits of all ranks or-ed together.
+  void take_bits(std::span<const std::uint64_t> words);
+
+  /// Whether step() leaves this parameter alone; as take_bits() has found.
+  bool kept(std::int64_t parameter) const {
+    return !kept_.empty() && kept_[static_cast<std::size_t>(parameter)] != 0;
+  }
+
+  /// Calls f(parameter) for each that is kept.
+  template <class F>
+  void for_each_kept(F&& f) const {
+    for (const std::int64_t each : keepers_)
+      if (kept(each)) f(each);
+  }
+
+ private:
+  bool is_trained_storage(std::int64_t parameter) const;
+  bool storage_marked(std::int64_t parameter) const {
+    return storage_marked_[static_cast<std::size_t>(parameter)] != 0;
+  }
+
+  const ParameterSet* parameters_ = nullptr;
+  std::vector<std::uint8_t> marked_;          // by parameter
+  std::vector<std::uint8_t> storage_marked_;  // by parameter, any of its names
+  std::vector<std::int64_t> keepers_;         // with Unmarked::keep
+  std::vector<std::uint8_t> kept_;  // by parameter; empty without keepers
+  std::int64_t count_ = 0;
+  std::int64_t markable_ = 0;
+};
+
+}  // namespace kzero::detail

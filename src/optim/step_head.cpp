@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "optim/step_head.hpp"
+
+#include <algorithm>
+
+#include "core/message.hpp"
+
+namespace kzero::detail {
+
+StepHead::StepHead(Communicator& communicator, Communicator* model_parallel,
+                   std::int64_t words)
+    : communicator_(&communicator),
+      model_parallel_(model_parallel),
+      words_(1 + words),
+      exchange_(communicator.allocate(
+          communicator.size() * words_ *
+          static_cast<std::int64_t>(sizeof(std::uint64_t)))),
+      bits_(static_cast<std::size_t>(words)) {
+  if (model_parallel != nullptr)
+    columns_.resize(static_cast<std::size_t>(model_parallel->size()));
+}
+
+std::span<std::uint64_t> StepHead::of_rank(int rank) const {
+  return {static_cast<std::uint64_t*>(exchange_.get()) + rank * words_,
+          static_cast<std::size_t>(words_)};
+}
+
+void StepHead::start(std::uint64_t rules_hash, const Marks& marks) {
+  const std::span mine = of_rank(communicator_->rank());
+  mine[0] = rules_hash;
+  marks.write_bits(mine.subspan(1));
+  known_ = false;
+  ticket_ = communicator_->start_all_gather(
+      {exchange_.get(), DType::float64,
+       ShardTable::uniform(communicator_->size(), words_), -1});
+}
+
+bool StepHead::agreed(Marks& marks) {
+  if (!known_) {
+    ticket_->wait();
+    ticket_.reset();
+    other_rank_ = -1;
+    other_column_ = -1;
+    std::fill(bits_.begin(), bits_.end(), std::uint64_t{0});
+    for (int rank = communicator_->size() - 1; rank >= 0; --rank) {
+      const std::span theirs = of_rank(rank);
+      if (theirs[0] != of_rank(0)[0]) other_rank_ = rank;
+      for (std::size_t i = 0; i < bits_.size(); ++i) bits_[i] |= theirs[i + 1];
+    }
+    marks.take_bits(bits_);
+    // Every rank of the model stops when one group has found a difference.
+    if (model_parallel_ != nullptr) {
+      const std::int64_t mine = other_rank_;
+      model_parallel_->all_gather(&mine, sizeof mine, columns_.data(),
+                                  {"step (hyperparameters)"});
+      const auto other = std::find_if(columns_.begin(), columns_.end(),
+                                      [](auto rank) { return rank >= 0; });
+      if (other != columns_.end()) {
+        other_column_ = static_cast<int>(other - columns_.begin());
+        other_rank_ = static_cast<int>(*other);
+      }
+    }
+    known_ = true;
+  }
+  return other_rank_ < 0;
+}
+
+std::string StepHead::disagreement() const {
+  std::string text = concat("hyperparameters on rank ", other_rank_,
+                            " differ from those on ", "rank 0");
+  if (other_column_ >= 0)
+    text += concat(" (where the model-parallel rank is ", other_column_, ")");
+  return text +
+         "; nothing was changed: set the same values on every rank and call "
+         "step() again";
+}
+
+}  // namespace kzero::detail

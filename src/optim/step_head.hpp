@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// What ranks tell each other at the head of a step, beside the first bucket:
+// the hash of their hyperparameters, and which parameters they have gradients
+// for where that matters.
+#pragma once
+
+#include <cstdint>
+#include <kzero/communicator.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "optim/marks.hpp"
+
+namespace kzero::detail {
+
+class StepHead {
+ public:
+  StepHead() = default;
+  /// Collective. words: of the marks' bits. model_parallel may be null.
+  StepHead(Communicator& communicator, Communicator* model_parallel,
+           std::int64_t words);
+
+  /// Sends this rank's.
+  void start(std::uint64_t rules_hash, const Marks& marks);
+
+  /// Waits for everyone's at the first call of a step, and tells the marks
+  /// what is kept. True when every rank has the same hyperparameters.
+  bool agreed(Marks& marks);
+
+  /// Why it is not, for the exception.
+  std::string disagreement() const;
+
+ private:
+  std::span<std::uint64_t> of_rank(int rank) const;
+
+  Communicator* communicator_ = nullptr;
+  Communicator* model_parallel_ = nullptr;
+  std::int64_t words_ = 0;
+  // The communicator's memory, since peers write it.
+  std::shared_ptr<void> exchange_;
+  std::vector<std::int64_t> columns_;  // by rank of the model-parallel group
+  std::vector<std::uint64_t> bits_;
+  Ticket ticket_;
+  bool known_ = false;
+  int other_rank_ = -1;    // has other hyperparameters than rank 0
+  int other_column_ = -1;  // of the model-parallel group: found a difference
+};
+
+}  // namespace kzero::detail
