@@ -11,6 +11,7 @@
 #include "io/checkpoint_file.hpp"
 #include "io/file_size_limit.hpp"
 #include "io/hdf5_attributes.hpp"
+#include "io/python_with_h5py.hpp"
 #include "io/sample_file.hpp"
 #include "io/scratch_folder.hpp"
 
@@ -275,14 +276,6 @@ TEST(CheckpointFile, LeavesTheErrorPrintingOfHdf5Alone) {
   H5Eget_auto2(H5E_DEFAULT, &after, &data);
   EXPECT_EQ(before, after);
   EXPECT_NE(after, nullptr);
-}
-
-/// A Python that has h5py, or nothing.
-std::string python_with_h5py() {
-  for (const std::string python : {"python3", "/usr/bin/python3"})
-    if (std::system((python + " -c 'import h5py' 2>/dev/null").c_str()) == 0)
-      return python;
-  return {};
 }
 
 class ReadWithH5py : public testing::Test {
