@@ -67,13 +67,12 @@ struct Hyperparameter {
 ///
 /// Speed: the loop is compiled where the struct is converted to a Rule. Compile
 /// that file with -O3 -fno-math-errno -fno-trapping-math, which changes no
-/// result: g++ (from 12) and clang++ (from 14) vectorise the loop for all types
-/// then, when operator() chooses by `?:` and comparisons as above, not by
-/// branches, and converts members as above, T(beta), which happens once a tile
-/// then. Without -fno-math-errno square roots keep it scalar; without
-/// -fno-trapping-math g++ keeps float16 and conditions inside conditions so.
-/// -march chooses the instructions; only the library's own rules are compiled
-/// for several and chosen at run time.
+/// result: g++ 12 and clang++ 14 vectorise the loop for all types then (clang++
+/// where it pays), if operator() chooses by `?:` and comparisons, not by
+/// branches, and converts members as above, T(beta): that leaves the loop.
+/// With -O3 alone square roots stay scalar, and with g++ float16 and conditions
+/// inside conditions. -march chooses the instructions; only the library's own
+/// rules are compiled for several and chosen at run time.
 ///
 /// Bits: with -ffp-contract=off they are the same on every machine and for
 /// every bucket size and number of threads; without it the compiler may fuse
@@ -113,21 +112,16 @@ using UpdateFunction = void (*)(const UpdateTile&);
 template <class T>
 inline constexpr bool is_16_bit = sizeof(T) == 2;
 
-/// The loop over a tile, for the library's rules and others: rule(g, p, s) for
-/// each element, or rule(p, s) where the rule takes no gradient. Always
-/// inlined, so that each instruction set has its own.
-/// The rule and the loop bounds are copies so that nothing the loop writes can
-/// change them.
+/// The loop over arrays that do not overlap. They are parameters, where g++
+/// believes __restrict; for variables it compares all pairs at run time, and
+/// gives up at six.
 template <std::size_t arrays, class T, class Parameter, class R>
-KZERO_FUNCTION void update_elements(const R rule, const UpdateTile& tile) {
-  const T factor = static_cast<T>(tile.gradient_factor);
-  const std::int64_t count = tile.count;
-  const T* __restrict gradient = static_cast<const T*>(tile.gradient);
-  T* __restrict main = static_cast<T*>(tile.main);
-  Parameter* __restrict parameter = static_cast<Parameter*>(tile.parameter);
-  T* __restrict state0 = static_cast<T*>(tile.state[0]);
-  T* __restrict state1 = static_cast<T*>(tile.state[1]);
-  T* __restrict state2 = static_cast<T*>(tile.state[2]);
+KZERO_FUNCTION void update_arrays(const R& rule, T factor, std::int64_t count,
+                                  const T* __restrict gradient,
+                                  T* __restrict main,
+                                  Parameter* __restrict parameter,
+                                  T* __restrict state0, T* __restrict state1,
+                                  T* __restrict state2) {
   for (std::int64_t i = 0; i < count; ++i) {
     T s[maximum_state_arrays] = {};
     if constexpr (arrays > 0) s[0] = state0[i];
@@ -144,6 +138,19 @@ KZERO_FUNCTION void update_elements(const R rule, const UpdateTile& tile) {
     if constexpr (arrays > 2) state2[i] = s[2];
     if constexpr (is_16_bit<Parameter>) parameter[i] = Parameter(p);
   }
+}
+
+/// The loop over a tile, for the library's rules and others: rule(g, p, s) for
+/// each element, or rule(p, s) where the rule takes no gradient. Always
+/// inlined, so that each instruction set has its own. The rule is a copy so
+/// that nothing the loop writes can change it.
+template <std::size_t arrays, class T, class Parameter, class R>
+KZERO_FUNCTION void update_elements(const R rule, const UpdateTile& tile) {
+  update_arrays<arrays>(
+      rule, static_cast<T>(tile.gradient_factor), tile.count,
+      static_cast<const T*>(tile.gradient), static_cast<T*>(tile.main),
+      static_cast<Parameter*>(tile.parameter), static_cast<T*>(tile.state[0]),
+      static_cast<T*>(tile.state[1]), static_cast<T*>(tile.state[2]));
 }
 
 constexpr bool is_identifier(std::string_view name) {

@@ -69,4 +69,8 @@ if(KZERO_BUILD_EXAMPLES AND KZERO_ENABLE_HDF5)
   kzero_add_program_test(02_digits_no_checkpoint 3
                          "^02_digits: [^\n]*nowhere.h5[^\n]*\n$" 02_digits
                          --checkpoint nowhere.h5 --resume)
+  kzero_add_program_test(
+    03_own_rule 3
+    "\nstep 500: y = (2\\.9[5-9]|3\\.0[0-5]) x . -(1\\.9[5-9]|2\\.0[0-5])\n"
+    03_own_rule)
 endif()
