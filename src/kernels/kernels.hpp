@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <kzero/contribution.hpp>
 #include <kzero/element_rule.hpp>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -34,6 +35,10 @@ struct TileStatistics {
   double squares = 0.0;
   std::int64_t zeros = 0;
   std::int64_t nonfinite = 0;
+  /// Where there are such: the first part that was not finite itself.
+  static constexpr std::size_t no_part =
+      std::numeric_limits<std::size_t>::max();
+  std::size_t nonfinite_part = no_part;
 };
 
 /// Of a tile of a parameter whose rule has a trust ratio: the squares of the
@@ -69,8 +74,6 @@ using SumFunction = void (*)(const SumTile&, TileStatistics&);
 using TrustFunction = void (*)(const UpdateTile&, TrustSums&);
 using WidenFunction = void (*)(const void* source, float* out,
                                std::int64_t count);
-using NonfiniteFunction = std::int64_t (*)(const void* data,
-                                           std::int64_t count);
 
 struct HostKernels {
   std::string_view name;
@@ -82,8 +85,6 @@ struct HostKernels {
   std::array<TrustFunction, 4> trust;
   /// 16-bit parameters to float32, by type.
   std::array<WidenFunction, 2> widen;
-  /// How many elements are NaN or infinite, by their type.
-  std::array<NonfiniteFunction, 4> nonfinite;
 };
 
 /// The set in use: the widest that this processor has, or what the environment

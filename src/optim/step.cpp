@@ -55,11 +55,8 @@ void OptimizerCore::zero_unmarked() {
 }
 
 TileWork OptimizerCore::tile_work(double scale, double clip) {
-  return {
-      host_kernels(), tiles,  buckets,
-      classes,        marks_, model_.counted,
-      totals_,        trust_, nonfinite_action() != Nonfinite::Action::ignore,
-      scale,          clip};
+  return {host_kernels(), tiles,   buckets, classes, marks_,
+          model_.counted, totals_, trust_,  scale,   clip};
 }
 
 // Bucket by bucket in layout order; the next bucket's exchange runs while this

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "kernels/flush_denormals.hpp"
 
@@ -16,51 +15,13 @@ std::byte* at(std::byte* base, std::int64_t element, std::int64_t bytes) {
   return base == nullptr ? nullptr : base + element * bytes;
 }
 
-// Looks for the rank whose gradient is not finite, in a range of the shard.
-class Search {
- public:
-  // Before the sum, which may be written over this rank's own part.
-  Search(const HostKernels& kernels, const Contributions& contributions,
-         Range range, const void* out)
-      : count_(
-            kernels.nonfinite[static_cast<std::size_t>(contributions.dtype)]),
-        parts_(contributions.parts),
-        offset_((range.begin - contributions.range.begin) *
-                size_of(contributions.dtype)),
-        size_(range.size()) {
-    for (const Contribution& part : parts_)
-      if (data_of(part) == out) overwritten_ = &part;
-    if (overwritten_ != nullptr)
-      overwritten_is_finite_ = is_finite(*overwritten_);
-  }
-
-  // The lowest such rank. A part that several ranks have added up already
-  // names none of them.
-  std::int64_t lowest_rank() const {
-    for (const Contribution& part : parts_) {
-      const bool finite =
-          &part == overwritten_ ? overwritten_is_finite_ : is_finite(part);
-      if (!finite)
-        return part.rank_count == 1 ? part.first_rank : Culprit::only_the_sum;
-    }
-    return Culprit::only_the_sum;
-  }
-
- private:
-  const std::byte* data_of(const Contribution& part) const {
-    return static_cast<const std::byte*>(part.data) + offset_;
-  }
-  bool is_finite(const Contribution& part) const {
-    return count_(data_of(part), size_) == 0;
-  }
-
-  NonfiniteFunction count_;
-  std::span<const Contribution> parts_;
-  std::int64_t offset_;
-  std::int64_t size_;
-  const Contribution* overwritten_ = nullptr;
-  bool overwritten_is_finite_ = true;
-};
+// The rank whose gradient was not finite. A part that several ranks have added
+// up already names none of them.
+std::int64_t rank_of(const Contributions& contributions, std::size_t part) {
+  if (part == TileStatistics::no_part) return Culprit::only_the_sum;
+  const Contribution& from = contributions.parts[part];
+  return from.rank_count == 1 ? from.first_rank : Culprit::only_the_sum;
+}
 
 }  // namespace
 
@@ -82,15 +43,14 @@ void TileWork::sum(std::int64_t tile,
       continue;
     }
     Totals of_piece;
-    std::optional<Search> search;
-    if (find_culprit) search.emplace(kernels, contributions, range, out);
     function(
         {contributions.parts.data(), contributions.parts.size(),
          range.begin - contributions.range.begin, range.size(), scale, out},
         of_piece.counted);
     of_piece.nonfinite = of_piece.counted.nonfinite;
-    if (of_piece.nonfinite > 0 && search) {
-      of_piece.culprit.rank = search->lowest_rank();
+    if (of_piece.nonfinite > 0) {
+      of_piece.culprit.rank =
+          rank_of(contributions, of_piece.counted.nonfinite_part);
       of_piece.culprit.parameter = piece.parameter;
     }
     if (counted[static_cast<std::size_t>(piece.parameter)] == 0)

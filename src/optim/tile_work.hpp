@@ -28,9 +28,8 @@ struct TileWork {
   std::span<const std::uint8_t> counted;
   std::span<Totals> totals;  // by tile
   TrustRatios& trust;
-  bool find_culprit = true;  // when something is not finite
-  double scale = 1.0;        // of the sum
-  double clip = 1.0;         // of the averaged gradient
+  double scale = 1.0;  // of the sum
+  double clip = 1.0;   // of the averaged gradient
 
   /// The averaged gradient of a tile inside contributions.range, and its
   /// totals.

@@ -479,53 +479,57 @@ TEST_F(EverySet, StoresRoundAsOneConversionDoes) {
   });
 }
 
-template <class Half>
-void check_nonfinite_codes() {
-  const auto count = host_kernels().nonfinite[std::size_t(dtype_of<Half>)];
-  std::vector<Half> all(65536);
-  std::int64_t expected = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].bits = static_cast<std::uint16_t>(i);
-    const bool finite = std::isfinite(float(all[i]));
-    expected += finite ? 0 : 1;
-    ASSERT_EQ(count(&all[i], 1), finite ? 0 : 1) << i;
-  }
-  EXPECT_EQ(count(all.data(), 65536), expected);
-}
-
+// Every code of 16 bits is found, wherever it is, though out is one of the
+// parts.
 template <class T>
-void check_nonfinite() {
-  using Limits = std::numeric_limits<float>;
-  const auto counter = host_kernels().nonfinite[std::size_t(dtype_of<T>)];
-  // More than a 16-bit counter holds.
-  const std::vector<T> all(100003, T(Limits::infinity()));
-  EXPECT_EQ(counter(all.data(), 100003), 100003);
-  EXPECT_EQ(counter(all.data(), 0), 0);
-  std::vector<T> some(70001, T(3.0f));
-  const std::size_t places[] = {0, 17, 32767, 32768, 65535, 70000};
-  const float values[] = {Limits::quiet_NaN(), Limits::infinity()};
-  for (std::size_t i = 0; i < std::size(places); ++i)
-    some[places[i]] = T(i % 3 == 0 ? -values[1] : values[i % 2]);
-  EXPECT_EQ(counter(some.data(), 70001), 6);
-  EXPECT_EQ(counter(some.data() + 1, 70000), 5);
-  EXPECT_EQ(counter(some.data(), 70000), 5);
+void check_nonfinite_part(const std::vector<T>& codes) {
+  const auto sum =
+      host_kernels().sum[std::size_t(dtype_of<T>)][sizeof(T) == 8 ? 1 : 0];
+  const bool in_place = sizeof(T) >= 4;
+  const std::vector<T> ones(700, T(1.0f));
+  std::int64_t place = 0;
+  for (const T code : codes) {
+    std::vector<T> bad = ones;
+    place = (place + 277) % 700;
+    bad[std::size_t(place)] = code;
+    std::vector<double> room(700);
+    void* const out = in_place ? static_cast<void*>(bad.data()) : room.data();
+    const Contribution parts[] = {
+        {ones.data(), 0, 1}, {ones.data(), 1, 1}, {bad.data(), 2, 1}};
+    TileStatistics statistics;
+    sum({parts, 3, 0, 700, 1.0, out}, statistics);
+    const bool finite = std::isfinite(double(code));
+    ASSERT_EQ(statistics.nonfinite, finite ? 0 : 1) << double(code);
+    ASSERT_EQ(statistics.nonfinite_part, finite ? TileStatistics::no_part : 2u);
+  }
 }
 
-TEST_F(EverySet, NonfiniteElementsAreCounted) {
+template <class Half>
+std::vector<Half> all_codes() {
+  std::vector<Half> all(65536);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].bits = static_cast<std::uint16_t>(i);
+  return all;
+}
+
+TEST_F(EverySet, ThePartThatIsNotFiniteIsNamed) {
   for_each_set([] {
-    check_nonfinite_codes<float16>();
-    check_nonfinite_codes<bfloat16>();
-    check_nonfinite<float16>();
-    check_nonfinite<bfloat16>();
-    check_nonfinite<float>();
-    check_nonfinite<double>();
-    // Finite, though a float would not hold it.
-    const double large[] = {1e300, -std::numeric_limits<double>::max(), 5e-324};
-    EXPECT_EQ(host_kernels().nonfinite[std::size_t(DType::float64)](large, 3),
-              0);
-    const float edge[] = {std::numeric_limits<float>::max(), 0x1p-149f, -0.0f};
-    EXPECT_EQ(host_kernels().nonfinite[std::size_t(DType::float32)](edge, 3),
-              0);
+    using Limits = std::numeric_limits<double>;
+    check_nonfinite_part(all_codes<float16>());
+    check_nonfinite_part(all_codes<bfloat16>());
+    check_nonfinite_part<float>({std::numeric_limits<float>::infinity(),
+                                 -std::numeric_limits<float>::quiet_NaN(),
+                                 0x1p-149f, -0.0f, 1e38f});
+    check_nonfinite_part<double>({Limits::infinity(), -Limits::infinity(),
+                                  Limits::quiet_NaN(), 1e300, 5e-324});
+    const float values[] = {3e38f, 3e38f};
+    const Contribution parts[] = {{&values[0], 0, 1}, {&values[1], 1, 1}};
+    float out = 0.0f;
+    TileStatistics statistics;
+    host_kernels().sum[std::size_t(DType::float32)][0](
+        {parts, 2, 0, 1, 1.0, &out}, statistics);
+    EXPECT_EQ(statistics.nonfinite, 1);
+    EXPECT_EQ(statistics.nonfinite_part, TileStatistics::no_part);
   });
 }
 

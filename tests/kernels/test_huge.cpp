@@ -40,14 +40,19 @@ TEST(Huge, CastsReachTheLastElement) {
   EXPECT_EQ(target[count / 2], 0.0f);
 }
 
-TEST(Huge, CountsReachTheLastElement) {
+TEST(Huge, SumsReachTheLastElement) {
   const auto values = zeros<bfloat16>();
-  ASSERT_TRUE(values);
+  const auto target = zeros<float>();
+  ASSERT_TRUE(values && target);
   values[0] = bfloat16(std::numeric_limits<float>::infinity());
-  values[count - 1] = bfloat16(std::numeric_limits<float>::quiet_NaN());
-  const auto nonfinite =
-      detail::host_kernels().nonfinite[std::size_t(DType::bfloat16)];
-  EXPECT_EQ(nonfinite(values.get(), count), 2);
+  values[count - 1] = bfloat16(3.0f);
+  const Contribution part[] = {{values.get(), 0, 1}};
+  detail::TileStatistics statistics;
+  detail::host_kernels().sum[std::size_t(DType::bfloat16)][0](
+      {part, 1, 0, count, 0.5, target.get()}, statistics);
+  EXPECT_EQ(target[count - 1], 1.5f);
+  EXPECT_EQ(statistics.nonfinite, 1);
+  EXPECT_EQ(statistics.zeros, count - 2);
 }
 
 }  // namespace

@@ -130,6 +130,19 @@ KZERO_FUNCTION void collect(const T* __restrict values, std::int64_t count,
   add_squares(values, count, squares);
 }
 
+// The first part with an element that is not finite, among count elements from
+// first on.
+template <class In>
+std::size_t find_nonfinite_part(const SumTile& tile, std::int64_t first,
+                                std::int64_t count) {
+  for (std::size_t part = 0; part < tile.part_count; ++part) {
+    const In* in = static_cast<const In*>(tile.parts[part].data) + first;
+    for (std::int64_t i = 0; i < count; ++i)
+      if (is_nonfinite(static_cast<SumType<In>>(in[i]))) return part;
+  }
+  return TileStatistics::no_part;
+}
+
 template <class In, class Out>
 void sum(const SumTile& tile, TileStatistics& statistics) {
   using Sum = SumType<In>;
@@ -143,14 +156,20 @@ void sum(const SumTile& tile, TileStatistics& statistics) {
     sum_chunk<In>(tile.parts, tile.part_count, tile.first + begin, count,
                   partial);
     Sum* __restrict values = partial[0];
-    Out* __restrict target = out + begin;
     // What is checked and counted is what is stored: out can be narrower.
-    for (std::int64_t i = 0; i < count; ++i) {
-      const Out average = static_cast<Out>(values[i] * scale);
-      target[i] = average;
-      values[i] = static_cast<Sum>(average);
-    }
+    for (std::int64_t i = 0; i < count; ++i)
+      values[i] = static_cast<Sum>(static_cast<Out>(values[i] * scale));
+    const std::int64_t nonfinite = statistics.nonfinite;
     collect(values, count, squares, statistics);
+    // Before out is written, which may be one of the parts.
+    if (statistics.nonfinite != nonfinite) [[unlikely]] {
+      const std::size_t part =
+          find_nonfinite_part<In>(tile, tile.first + begin, count);
+      if (part < statistics.nonfinite_part) statistics.nonfinite_part = part;
+    }
+    Out* __restrict target = out + begin;
+    for (std::int64_t i = 0; i < count; ++i)
+      target[i] = static_cast<Out>(values[i]);
   }
   statistics.squares += total(squares);
 }
@@ -203,35 +222,6 @@ void widen(const void* source, float* out, std::int64_t count) {
 }
 
 // By the codes of 16-bit types, so that a conversion need not be made.
-KZERO_FUNCTION bool is_nonfinite(float16 x) {
-  return (x.bits & 0x7c00u) == 0x7c00u;
-}
-
-KZERO_FUNCTION bool is_nonfinite(bfloat16 x) {
-  return (x.bits & 0x7f80u) == 0x7f80u;
-}
-
-template <class T>
-std::int64_t count_nonfinite(const void* data, std::int64_t count) {
-  using Counter = std::conditional_t<
-      sizeof(T) == 8, std::uint64_t,
-      std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
-  // No counter passes its end within a block.
-  constexpr std::int64_t block = 32768;
-  const T* const values = static_cast<const T*>(data);
-  std::int64_t found = 0;
-  for (std::int64_t begin = 0; begin < count; begin += block) {
-    const std::int64_t left = count - begin;
-    const std::int64_t end = begin + (left < block ? left : block);
-    Counter of_block = 0;
-    for (std::int64_t i = begin; i < end; ++i)
-      of_block =
-          static_cast<Counter>(of_block + (is_nonfinite(values[i]) ? 1u : 0u));
-    found += static_cast<std::int64_t>(of_block);
-  }
-  return found;
-}
-
 template <template <class> class Step>
 constexpr std::array<UpdateFunction, 4> update_row = {
     update<Step<float>, float, float16>, update<Step<float>, float, bfloat16>,
@@ -261,8 +251,6 @@ constinit const HostKernels KZERO_HOST_KERNELS = {
      {update_lamb<float, float16>, update_lamb<float, bfloat16>,
       update_lamb<float, float>, update_lamb<double, double>}},
     {trust<float>, trust<float>, trust<float>, trust<double>},
-    {widen<float16>, widen<bfloat16>},
-    {count_nonfinite<float16>, count_nonfinite<bfloat16>,
-     count_nonfinite<float>, count_nonfinite<double>}};
+    {widen<float16>, widen<bfloat16>}};
 
 }  // namespace kzero::detail
