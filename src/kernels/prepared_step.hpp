@@ -33,7 +33,7 @@ PreparedStep prepare_step(const Rule& rule, std::int64_t t, DType dtype);
 bool uses_trust_ratio(const Rule& rule);
 
 /// |p|/|u| from the sums over a whole parameter; 1 where either norm is 0 or
-/// the rule has no weight decay.
+/// the rule has no weight decay. The rule must use a trust ratio.
 double trust_ratio(const Rule& rule, const TrustSums& sums);
 
 }  // namespace kzero::detail
