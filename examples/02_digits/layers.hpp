@@ -76,25 +76,27 @@ void forward_layer(const Space& space, int count, const Matrix& in,
 }
 
 /// Adds delta' * in to the weight's gradient, and delta's sum over the images
-/// to the bias's.
-inline void add_layer_gradients(
-    const Space& space, int count, const Matrix& in, const Matrix& delta,
-    const kzero::ParameterView<float**>& weight_gradient,
-    const kzero::ParameterView<float*>& bias_gradient) {
+/// to the bias's. G: the type of the gradients.
+template <class G>
+void add_layer_gradients(const Space& space, int count, const Matrix& in,
+                         const Matrix& delta,
+                         const kzero::ParameterView<G**>& weight_gradient,
+                         const kzero::ParameterView<G*>& bias_gradient) {
   Kokkos::parallel_for(
       "digits::weight_gradient",
       Grid(space, {0, 0}, {rows(weight_gradient), columns(weight_gradient)}),
       KOKKOS_LAMBDA(int o, int i) {
         float sum = 0.0f;
         for (int n = 0; n < count; ++n) sum += delta(n, o) * in(n, i);
-        weight_gradient(o, i) += sum;
+        weight_gradient(o, i) =
+            G(static_cast<float>(weight_gradient(o, i)) + sum);
       });
   Kokkos::parallel_for(
       "digits::bias_gradient", Rows(space, 0, rows(bias_gradient)),
       KOKKOS_LAMBDA(int o) {
         float sum = 0.0f;
         for (int n = 0; n < count; ++n) sum += delta(n, o);
-        bias_gradient(o) += sum;
+        bias_gradient(o) = G(static_cast<float>(bias_gradient(o)) + sum);
       });
 }
 

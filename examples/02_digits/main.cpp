@@ -30,6 +30,8 @@ kzero::OptimizerOptions optimizer_options(const Options& options) {
   rule.weight_decay = 0.0;
   result.groups["bias"] = rule;
   result.clip_norm = options.clip;
+  result.scaler =
+      options.scaler.value_or(default_scaler(options.network.dtype));
   if (options.bucket_bytes) result.plan.bucket_bytes = *options.bucket_bytes;
   return result;
 }
@@ -47,7 +49,9 @@ EpochSummary train_epoch(Training& training, const Split& images,
     const kzero::StepReport report =
         train_on_batch(training, order, batch_range(count, options.batch, i));
     my_loss += *report.loss();
-    summary.gradient_norm = report.gradient_norm();
+    if (report.updated()) summary.gradient_norm = report.gradient_norm();
+    summary.loss_scale = report.loss_scale();
+    summary.skipped = report.skipped_total();
   }
   summary.epoch = epoch + 1;
   summary.loss = sum_over_ranks(training, my_loss) / static_cast<double>(count);

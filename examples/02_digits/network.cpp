@@ -6,11 +6,20 @@
 #include <algorithm>
 #include <numbers>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "initial_values.hpp"
 
 namespace digits {
+namespace {
+
+/// The type in which gradients of parameters of type T are added up.
+template <class T>
+using Gradient = std::conditional_t<std::is_same_v<T, kzero::float16>,
+                                    kzero::float16, float>;
+
+}  // namespace
 
 Network::Network(kzero::ParameterSet& model, NetworkOptions options)
     : options_(std::move(options)) {
@@ -19,6 +28,9 @@ Network::Network(kzero::ParameterSet& model, NetworkOptions options)
     const std::string name = "layers/" + std::to_string(layers_.size());
     kzero::ParameterOptions settings;
     settings.dtype = options_.dtype;
+    if (settings.dtype == kzero::DType::float16) {
+      settings.gradient_dtype = kzero::DType::float16;
+    }
     Layer layer;
     layer.weight = model.add(name + "/weight", {outputs, inputs}, settings);
     settings.group = "bias";
@@ -111,10 +123,10 @@ template <class T>
 void Network::backward(kzero::ShardedOptimizer& optimizer, int count,
                        const Space& space) {
   for (std::size_t l = layers_.size(); l-- > 0;) {
-    // The type in which gradients of 16-bit parameters are added up is float.
-    add_layer_gradients(space, count, values_[l], deltas_[l],
-                        optimizer.gradient<float**>(layers_[l].weight, space),
-                        optimizer.gradient<float*>(layers_[l].bias, space));
+    using G = Gradient<T>;
+    add_layer_gradients<G>(space, count, values_[l], deltas_[l],
+                           optimizer.gradient<G**>(layers_[l].weight, space),
+                           optimizer.gradient<G*>(layers_[l].bias, space));
     if (l == 0) break;  // nobody asks for the derivative by the images
     backward_layer<T>(space, count, values_[l],
                       optimizer.parameter<const T**>(layers_[l].weight, space),

@@ -17,13 +17,14 @@ namespace digits {
 struct NetworkOptions {
   std::vector<int> hidden = {128};  // widths of the hidden layers
   Activation activation = Activation::relu;
-  kzero::DType dtype = kzero::DType::float32;  // of the parameters; or bfloat16
+  kzero::DType dtype = kzero::DType::float32;  // of the parameters; not float64
 };
 
 class Network {
  public:
   /// Declares the parameters, in the order of the forward pass:
   /// layers/0/weight, layers/0/bias, ... The biases form the group "bias".
+  /// Gradients are float32, of float16 parameters float16 too.
   Network(kzero::ParameterSet& model, NetworkOptions options);
 
   /// For kzero::ShardedOptimizer::write_parameters.
@@ -63,6 +64,8 @@ class Network {
   void with_type(F&& f) const {
     if (options_.dtype == kzero::DType::bfloat16) {
       f(kzero::bfloat16());
+    } else if (options_.dtype == kzero::DType::float16) {
+      f(kzero::float16());
     } else {
       f(float());
     }

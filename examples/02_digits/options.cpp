@@ -66,10 +66,29 @@ Activation activation(std::string_view name, const std::string& text) {
 }
 
 kzero::DType dtype(std::string_view name, const std::string& text) {
-  for (const auto type : {kzero::DType::float32, kzero::DType::bfloat16}) {
+  for (const auto type :
+       {kzero::DType::float32, kzero::DType::bfloat16, kzero::DType::float16}) {
     if (text == kzero::to_string(type)) return type;
   }
-  reject(name, text, "float32 or bfloat16");
+  reject(name, text, "float32, bfloat16 or float16");
+}
+
+kzero::Scaler scaler(std::string_view name, const std::string& text) {
+  constexpr std::string_view dynamic = "dynamic";
+  try {
+    if (!text.starts_with(dynamic)) {
+      return kzero::Scaler::constant(number(name, text, false));
+    }
+    kzero::DynamicScaling scaling;
+    const std::string rest = text.substr(dynamic.size());
+    if (!rest.empty()) {
+      if (rest.front() != ':') reject(name, text, "dynamic or dynamic:START");
+      scaling.initial_scale = number(name, rest.substr(1), false);
+    }
+    return kzero::Scaler::dynamic(scaling);
+  } catch (const kzero::InvalidArgument& error) {
+    throw UserError(std::string(name) + ": " + error.what());
+  }
 }
 
 struct Option {
@@ -92,7 +111,7 @@ std::vector<Option> option_table(Options& o) {
        [&](Name n, Text t) { o.network.hidden = widths(n, t); }},
       {"--activation", "F", "tanh or relu (relu)",
        [&](Name n, Text t) { o.network.activation = activation(n, t); }},
-      {"--dtype", "T", "parameters: float32 or bfloat16 (float32)",
+      {"--dtype", "T", "parameters: float32, bfloat16 or float16 (float32)",
        [&](Name n, Text t) { o.network.dtype = dtype(n, t); }},
       {"--learning-rate", "X", "of AdamW (0.002)",
        [&](Name n, Text t) { o.learning_rate = number(n, t, true); }},
@@ -100,6 +119,8 @@ std::vector<Option> option_table(Options& o) {
        [&](Name n, Text t) { o.weight_decay = number(n, t, true); }},
       {"--clip", "X", "bound on the gradient's norm (none)",
        [&](Name n, Text t) { o.clip = number(n, t, false); }},
+      {"--loss-scale", "S", "a number, dynamic or dynamic:START",
+       [&](Name n, Text t) { o.scaler = scaler(n, t); }},
       {"--seed", "N", "of initial weights and batches (4)",
        [&](Name n, Text t) { o.seed = whole(n, t, 0, most); }},
       {"--bucket-bytes", "N", "gradients communicated at once",
@@ -130,6 +151,11 @@ void check_together(const Options& options) {
 }
 
 }  // namespace
+
+kzero::Scaler default_scaler(kzero::DType dtype) {
+  return dtype == kzero::DType::float16 ? kzero::Scaler::dynamic()
+                                        : kzero::Scaler::none;
+}
 
 Options take_options(int& argc, char* argv[]) {
   Options options;

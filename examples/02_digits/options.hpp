@@ -20,6 +20,7 @@ struct Options {
   std::optional<double> learning_rate;  // else default_learning_rate
   std::optional<double> weight_decay;   // else default_weight_decay
   std::optional<double> clip;
+  std::optional<kzero::Scaler> scaler;  // else default_scaler()
   std::int64_t seed = 4;
   std::optional<std::int64_t> bucket_bytes;
   std::filesystem::path checkpoint;   // empty: none
@@ -33,6 +34,9 @@ struct Options {
 
 inline constexpr double default_learning_rate = 2e-3;
 inline constexpr double default_weight_decay = 0.1;
+
+/// Gradients of 16 bits need a scale that adapts itself; others need none.
+kzero::Scaler default_scaler(kzero::DType dtype);
 
 /// Takes the options out of the command line and leaves the program's name and
 /// what is Kokkos' (--kokkos-...). Throws UserError for anything else, for

@@ -67,6 +67,8 @@ void Metrics::write(const EpochSummary& summary) {
         << ", \"held_out_accuracy\": " << Number{summary.accuracy}
         << ", \"gradient_norm\": " << Number{summary.gradient_norm}
         << ", \"learning_rate\": " << Number{summary.learning_rate}
+        << ", \"loss_scale\": " << summary.loss_scale
+        << ", \"skipped\": " << summary.skipped
         << ", \"seconds\": " << Number{seconds.count()} << "}" << std::endl;
   if (!file_) {
     throw std::runtime_error("metrics file " + path_.string() +

@@ -19,6 +19,8 @@ struct EpochSummary {
   double accuracy = 0.0;   // held-out
   double gradient_norm = 0.0;
   double learning_rate = 0.0;
+  double loss_scale = 1.0;   // of the last step
+  std::int64_t skipped = 0;  // steps, over the whole run
 };
 
 /// On a terminal one line that changes; elsewhere a line every tenth epoch.

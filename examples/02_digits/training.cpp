@@ -19,9 +19,10 @@ kzero::StepReport train_on_batch(Training& training, const DeviceIndices& order,
 
   // step() averages over the ranks, whose parts need not be equal. With P
   // ranks and B images, P/B before each image's gradient makes that average
-  // the mean over the images.
-  const float scale =
-      static_cast<float>(ranks) / static_cast<float>(batch.size());
+  // the mean over the images. step() divides by the loss scale.
+  const float scale = static_cast<float>(ranks) /
+                      static_cast<float>(batch.size()) *
+                      static_cast<float>(optimizer.loss_scale());
 
   optimizer.zero_gradients(training.space);
   // A rank without an image takes part all the same.

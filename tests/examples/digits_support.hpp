@@ -32,6 +32,7 @@ struct RunOptions {
   std::uint64_t seed = 1;
   double weight_decay = 1e-2;
   std::optional<double> clip;
+  kzero::Scaler scaler = kzero::Scaler::none;
   std::optional<std::int64_t> bucket_bytes;
 };
 
@@ -75,6 +76,7 @@ class TrainingRun {
     }
     const kzero::Range range = range_of(step);
     const auto report = digits::train_on_batch(training_, order_, range);
+    skipped_ = report.skipped_total();
     return digits::sum_over_ranks(training_, *report.loss()) /
            static_cast<double>(range.size());
   }
@@ -82,6 +84,9 @@ class TrainingRun {
   void steps(std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) step(i);
   }
+
+  /// Steps skipped so far.
+  std::int64_t skipped() const { return skipped_; }
 
   double held_out_accuracy() {
     return digits::accuracy(training_, images_.held_out);
@@ -112,6 +117,7 @@ class TrainingRun {
     rule.weight_decay = 0.0;
     result.groups["bias"] = rule;
     result.clip_norm = options.clip;
+    result.scaler = options.scaler;
     if (options.bucket_bytes) result.plan.bucket_bytes = *options.bucket_bytes;
     return result;
   }
@@ -137,6 +143,7 @@ class TrainingRun {
   digits::Training training_;
   digits::DeviceIndices order_;
   std::int64_t epoch_ = -1;
+  std::int64_t skipped_ = 0;
 };
 
 inline int world_size() {

@@ -54,6 +54,11 @@ if(KZERO_BUILD_EXAMPLES AND KZERO_ENABLE_HDF5)
                                                           digits_checkpoint)
   set_tests_properties(examples/02_digits_resume PROPERTIES FIXTURES_REQUIRED
                                                             digits_checkpoint)
+  # A scale that overflows at first: the metrics tell of the skipped steps.
+  kzero_add_program_test(
+    02_digits_float16 2 "\"skipped\": [1-9].*held-out accuracy: 0\\.9[5-9]"
+    02_digits --dtype float16 --loss-scale dynamic:16777216 --epochs 20
+    --metrics /dev/stdout)
   # Errors: printed once, by rank 0, and no hang.
   kzero_add_program_test(02_digits_wrong_option 3
                          "^02_digits: unknown option \"--bacth\", see --help\n$"
