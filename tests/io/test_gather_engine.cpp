@@ -88,6 +88,24 @@ TEST_F(GatherEngine, TakesOneBufferOfOneBucket) {
   EXPECT_EQ(watched->largest, largest_array());
 }
 
+TEST_F(GatherEngine, MovesOnlyBucketsWithSomethingToLoad) {
+  ParameterSet model;
+  ParameterOptions plain;
+  plain.group = "plain";
+  model.add("five", {5}, plain);
+  ShardedOptimizer saving(world(), model, varied_options(600));
+  save_checkpoint(saving, folder / "c.h5");
+  watched->transfers = 0;
+  load_checkpoint(optimizer, folder / "c.h5", {.match = Match::partial});
+  const ParameterId five = optimizer.parameters().find("five").value();
+  const std::int64_t bucket = optimizer.plan().placement(five).bucket;
+  const auto arrays =
+      detail::OptimizerAccess::shard_arrays(optimizer, bucket).size();
+  EXPECT_GT(arrays, 0u);  // of others in the bucket
+  EXPECT_EQ(watched->transfers, static_cast<int>(arrays));
+  EXPECT_EQ(watched->buffers.size(), 1u);
+}
+
 TEST_F(GatherEngine, EndsAfterTheBucketInWhichRankZeroFailed) {
   const std::filesystem::path path = folder / "none" / "c.h5";
   EXPECT_THROW(save_checkpoint(optimizer, path), CheckpointError);
