@@ -155,9 +155,13 @@ ParameterId ParameterSet::add(std::string name,
 
 void ParameterSet::tie(ParameterInfo& info) {
   using detail::concat;
-  if (tied_elsewhere_.contains(info.name))
-    refuse(info.name,
-           "declared after a parameter that is tied to it: declare it first");
+  if (tied_elsewhere_.contains(info.name)) {
+    std::string_view tied;
+    for (const ParameterInfo& each : parameters_)
+      if (each.tied_to == info.name && tied.empty()) tied = each.name;
+    refuse(info.name, concat("declared after parameter ", detail::quoted(tied),
+                             ", which is tied to it: declare it first"));
+  }
   if (info.tied_to.empty()) return;
   if (info.tied_to == info.name)
     refuse(info.name, "tied to itself: name the other parameter");
