@@ -20,13 +20,10 @@ void throw_view_rank(const ViewReference& reference, std::size_t rank) {
 }
 
 void throw_view_extent(const ViewReference& reference, std::size_t dimension,
-                       std::size_t extent) {
-  const std::int64_t real = reference.extents.size() > dimension
-                                ? reference.extents[dimension]
-                                : reference.size;
+                       std::size_t real, std::size_t asked) {
   throw InvalidArgument(concat("parameter ", quoted(reference.name), " has ",
                                real, " elements along dimension ", dimension,
-                               ", but the view's type says ", extent,
+                               ", but the view's type says ", asked,
                                ": give that number, or * for any"));
 }
 
