@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # kzero_add_test(<layer>/test_<what> RANKS <n>... [TIMEOUT <seconds>]
-#                [LABELS <label>...])
+#                [LABELS <label>...] [NO_HDF5])
 #
 # One GoogleTest program from tests/<layer>/test_<what>.cpp, and one ctest test
 # <layer>/test_<what>.<n> for each number of ranks. RANKS 0 is a serial test:
 # neither MPI nor Kokkos is initialised. Every test is labelled with its layer,
 # and those above storage with "kokkos": another Kokkos can change what they see.
 # "full" marks what is too long for the everyday run. Tests below io/ are built
-# only with HDF5.
+# only with HDF5, but for those with NO_HDF5, which need none.
 function(kzero_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "RANKS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_HDF5" "TIMEOUT" "RANKS;LABELS")
   if(NOT DEFINED arg_RANKS OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kzero_add_test(${name}): give RANKS <n>... and nothing "
                         "unknown (got '${arg_UNPARSED_ARGUMENTS}')")
@@ -21,7 +21,7 @@ function(kzero_add_test name)
   endif()
   set_property(GLOBAL APPEND PROPERTY kzero_registered_tests ${name})
   get_filename_component(layer ${name} DIRECTORY)
-  if(layer STREQUAL "io" AND NOT KZERO_ENABLE_HDF5)
+  if(layer STREQUAL "io" AND NOT KZERO_ENABLE_HDF5 AND NOT arg_NO_HDF5)
     return()
   endif()
 

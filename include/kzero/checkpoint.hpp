@@ -37,17 +37,24 @@ struct CheckpointOptions {
 
 /// What load_checkpoint does with what the file and the model do not share.
 /// strict: throws, naming it.
-/// partial: loads what they share; parameters that the file lacks, or has with
-/// another shape or type, stay as they are, state and count included.
+/// partial: loads what they share, by name. Parameters that the file lacks, or
+/// has with another shape or type, stay as they are, state and count included.
+/// Where the file has other state than the model needs (another rule, other
+/// options, a parameter that was frozen), value and main parameter are loaded
+/// (the latter widened from the value if need be), and state and count start
+/// anew. A parameter may have changed its group. Groups that the file lacks,
+/// and hyperparameters that the rule does not take, stay the program's.
+/// Counts of steps and the loss scale are the file's.
 enum class Match { strict, partial };
 
 /// What load_checkpoint does with a group whose rule in the file is another
 /// one than in the program.
 /// refuse: throws, naming both.
-/// start_anew: loads the parameters of the group; their state and count start
-/// anew, with the hyperparameters of the program.
+/// start_anew: loads the parameters of the group, main parameters too; their
+/// state and count start anew, with the hyperparameters of the program.
 enum class OtherRule { refuse, start_anew };
 
+/// Rank 0's count.
 struct LoadOptions {
   Match match = Match::strict;
   OtherRule other_rule = OtherRule::refuse;
@@ -80,14 +87,17 @@ void save_checkpoint(ShardedOptimizer& optimizer,
                      const std::filesystem::path& path,
                      const CheckpointOptions& options = {});
 
-/// Collective. Restores parameters, state, counts and hyperparameters on any
-/// number of ranks with any bucket size. Rank 0 reads.
+/// Collective. Restores parameters, state, counts, hyperparameters and the
+/// state of a dynamic loss scaler on any number of ranks with any bucket size.
+/// Rank 0 reads.
 /// Throws CheckpointError on every rank when the file cannot be read, is not a
 /// complete kzero file, or holds other parameters, shapes, types or rules than
 /// the model and the options do not allow it; the optimizer is unchanged then,
 /// unless reading breaks off in the middle of the arrays, which the message
-/// says. The log tells when one of file and program has a loss scaler and the
-/// other has none.
+/// says.
+/// The program's scaler stays, and of a file with a dynamic one a dynamic one
+/// takes the state. Where they differ, the program's starts from its initial
+/// scale, and rank 0 logs a warning.
 CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
                                   const std::filesystem::path& path,
                                   const LoadOptions& options = {});

@@ -5,6 +5,7 @@
 #include <kzero/error.hpp>
 #include <optional>
 
+#include "core/log.hpp"
 #include "core/message.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/gather_engine.hpp"
@@ -31,6 +32,20 @@ void synchronize(ShardedOptimizer& optimizer, const char* what) {
   throw_if_any(*optimizer.communicator(), {what}, problem);
 }
 
+/// What the file that path names has for this model.
+RestoredNumbers numbers_of(const ShardedOptimizer& optimizer,
+                           const FileLayout& model, const FileLayout& file,
+                           const LoadOptions& options,
+                           const std::filesystem::path& path) {
+  try {
+    return restored_numbers(optimizer, model, file, options);
+  } catch (const CheckpointError& error) {
+    throw CheckpointError(concat("cannot load the checkpoint ",
+                                 detail::quoted(path.string()), " (",
+                                 error.what(), ")"));
+  }
+}
+
 }  // namespace
 
 void save_checkpoint(ShardedOptimizer& optimizer,
@@ -44,7 +59,7 @@ void save_checkpoint(ShardedOptimizer& optimizer,
   status.attempt([&] {
     layout = layout_of(optimizer, options.user);
     writer.emplace(path, layout);
-    root = {&layout, &*writer, nullptr};
+    root = {&layout, &*writer, nullptr, nullptr};
   });
   gather_arrays(optimizer, root, status);
   // Rank 0 has everything: the file is good, whatever becomes of the others.
@@ -56,7 +71,8 @@ void save_checkpoint(ShardedOptimizer& optimizer,
 }
 
 CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
-                                  const std::filesystem::path& path) {
+                                  const std::filesystem::path& path,
+                                  const LoadOptions& options) {
   synchronize(optimizer, "load_checkpoint");
   Communicator& communicator = *optimizer.communicator();
   RootStatus status(communicator, {"load"});
@@ -67,13 +83,17 @@ CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
   status.attempt([&] {
     model = layout_of(optimizer, {});
     reader.emplace(path);
-    numbers = restored_numbers(optimizer, model, reader->layout(), path);
-    root = {&model, nullptr, &*reader};
+    numbers = numbers_of(optimizer, model, reader->layout(), options, path);
+    root = {&model, nullptr, &*reader, &numbers.sources};
   });
   status.share();
   broadcast(communicator, numbers);
-  scatter_arrays(optimizer, root, status);
+  scatter_arrays(optimizer, root, numbers.loaded, status);
   restore(optimizer, numbers);
+  for (const std::string& warning : numbers.warnings)
+    log(LogLevel::warning,
+        concat("load_checkpoint, ", detail::quoted(path.string()), ": ",
+               warning));
   return numbers.content;
 }
 

@@ -18,7 +18,7 @@
 namespace kzero::detail {
 
 inline constexpr std::int64_t format_major = 1;
-inline constexpr std::int64_t format_minor = 0;
+inline constexpr std::int64_t format_minor = 1;
 
 /// A file to be. All members throw CheckpointError; the destructor removes
 /// what was written unless take_name() has returned. Local, of one rank.

@@ -80,6 +80,20 @@ GroupLayout read_group(hid_t place, const std::string& link) {
   return group;
 }
 
+std::optional<ScalerLayout> read_scaler(hid_t root) {
+  if (!has_link(root, "scaler")) return std::nullopt;  // format 1.0
+  try {
+    const Handle place = open_group(root, "scaler");
+    const hid_t group = place.get();
+    return ScalerLayout{
+        read_text(group, "kind"),
+        {read_number(group, "scale"), read_integer(group, "good_steps"),
+         read_integer(group, "hysteresis_left")}};
+  } catch (const CheckpointError& error) {
+    throw CheckpointError(concat("in /scaler: ", error.what()));
+  }
+}
+
 /// The extents and the type of one array.
 std::vector<std::int64_t> read_array_layout(hid_t place,
                                             const ElementTypes& types,
@@ -159,6 +173,7 @@ FileLayout CheckpointReader::layout() const {
     layout.skipped_total = read_integer(root, "skipped_total");
     layout.skipped_in_a_row = read_integer(root, "skipped_in_a_row");
     layout.groups = read_members(root, "optimizer", read_group);
+    layout.scaler = read_scaler(root);
     layout.parameters = read_members(
         root, "parameters", [&](hid_t place, const std::string& link) {
           return read_parameter(place, link, types_);

@@ -41,6 +41,21 @@ void write_groups(hid_t root, const std::vector<GroupLayout>& groups) {
   }
 }
 
+void write_scaler(hid_t root, const ScalerLayout& scaler) {
+  const Handle place = create_group(root, "scaler");
+  const hid_t group = place.get();
+  write_attribute(group, "kind", std::string_view(scaler.kind));
+  write_attribute(group, "scale", scaler.state.scale);
+  write_attribute(group, "good_steps", scaler.state.good_steps);
+  write_attribute(group, "hysteresis_left", scaler.state.hysteresis_left);
+  if (scaler.kind != kind_name(Scaler::Kind::dynamic)) return;
+  write_attribute(group, "growth", scaler.scaling.growth);
+  write_attribute(group, "backoff", scaler.scaling.backoff);
+  write_attribute(group, "growth_interval", scaler.scaling.growth_interval);
+  write_attribute(group, "hysteresis", scaler.scaling.hysteresis);
+  write_attribute(group, "minimum", scaler.scaling.minimum);
+}
+
 void create_parameter(hid_t parent, const ParameterLayout& parameter,
                       const ElementTypes& types) {
   const Handle place = create_group(parent, link_name(parameter.name));
@@ -64,6 +79,7 @@ CheckpointWriter::CheckpointWriter(const std::filesystem::path& path,
   hdf5_ = create_hdf5(file_, driver_.get());
   write_root(hdf5_.get(), layout);
   write_groups(hdf5_.get(), layout.groups);
+  if (layout.scaler) write_scaler(hdf5_.get(), *layout.scaler);
   write_user_data(create_group(hdf5_.get(), "user").get(), layout.content.user);
   parameters_ = create_group(hdf5_.get(), "parameters");
   for (const ParameterLayout& parameter : layout.parameters)

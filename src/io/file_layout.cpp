@@ -30,25 +30,40 @@ GroupLayout layout_of_group(const std::string& name, const Rule& rule) {
   return group;
 }
 
-ParameterLayout layout_of_parameter(ShardedOptimizer& optimizer,
+ParameterLayout layout_of_parameter(const ShardedOptimizer& optimizer,
                                     ParameterId id) {
   const ParameterInfo& info = optimizer.parameters()[id];
-  ParameterLayout parameter{info.name,
-                            info.group,
-                            optimizer.update_count(id),
-                            info.extents,
-                            {{"value", info.dtype}}};
-  const std::int64_t bucket = optimizer.plan().placement(id).bucket;
-  const auto shards = OptimizerAccess::shard_arrays(optimizer, bucket);
-  const auto names = OptimizerAccess::state_names(optimizer, id);
-  for (std::size_t k = 0; k < names.size(); ++k)
-    parameter.arrays.push_back({std::string(names[k]), shards[k].dtype});
+  ParameterLayout parameter{
+      info.name, info.group, 0, info.extents, {{"value", info.dtype}}, id};
+  if (info.frozen) return parameter;
+  parameter.update_count = optimizer.update_count(id);
+  for (const std::string_view name :
+       OptimizerAccess::state_names(optimizer, id))
+    parameter.arrays.push_back({std::string(name), main_dtype(info.dtype)});
   return parameter;
+}
+
+ScalerLayout layout_of_scaler(const ShardedOptimizer& optimizer) {
+  const Scaler& scaler = optimizer.options().scaler;
+  return {std::string(kind_name(scaler.kind())),
+          OptimizerAccess::loss_scale(optimizer), scaler.scaling()};
 }
 
 }  // namespace
 
-FileLayout layout_of(ShardedOptimizer& optimizer, const UserData& user) {
+std::string_view kind_name(Scaler::Kind kind) {
+  switch (kind) {
+    case Scaler::Kind::constant:
+      return "constant";
+    case Scaler::Kind::dynamic:
+      return "dynamic";
+    case Scaler::Kind::none:
+      break;
+  }
+  return "none";
+}
+
+FileLayout layout_of(const ShardedOptimizer& optimizer, const UserData& user) {
   FileLayout layout;
   layout.content = {optimizer.steps(), optimizer.communicator()->size(),
                     std::string(version()), utc_now(), user};
@@ -59,8 +74,14 @@ FileLayout layout_of(ShardedOptimizer& optimizer, const UserData& user) {
   for (std::size_t g = 0; g < names.size(); ++g)
     layout.groups.push_back(
         layout_of_group(names[g], OptimizerAccess::rule(optimizer, g)));
-  for (std::int64_t i = 0; i < optimizer.parameters().size(); ++i)
-    layout.parameters.push_back(layout_of_parameter(optimizer, ParameterId{i}));
+  for (std::int64_t i = 0; i < optimizer.parameters().size(); ++i) {
+    const ParameterInfo& info = optimizer.parameters()[{i}];
+    if (info.storage == ParameterId{i})
+      layout.parameters.push_back(layout_of_parameter(optimizer, {i}));
+    else
+      layout.tied.push_back(info.name);
+  }
+  layout.scaler = layout_of_scaler(optimizer);
   return layout;
 }
 

@@ -70,21 +70,29 @@ class BucketWalk {
     return OptimizerAccess::shard_arrays(optimizer_, index_);
   }
 
-  /// Calls f(parameter, array, address of its elements in bucket) for each
+  /// Ids of its parameters, in layout order.
+  std::span<const ParameterId> ids() const {
+    return std::span(buffer_.parameters)
+        .subspan(static_cast<std::size_t>(bucket_.parameters.begin),
+                 static_cast<std::size_t>(bucket_.parameters.size()));
+  }
+
+  /// Where a parameter lies in the bucket.
+  Range range(ParameterId id) const {
+    return shift(optimizer_.plan().placement(id).in_buffer,
+                 -bucket_.range.begin);
+  }
+
+  /// Calls f(place in the layout, first element in the bucket) for each
   /// parameter that has this place in its list of arrays.
   template <class F>
-  void for_each(const FileLayout& layout, std::size_t array, std::byte* bucket,
-                F&& f) const {
-    for (std::int64_t i = bucket_.parameters.begin; i < bucket_.parameters.end;
-         ++i) {
-      const ParameterId id = buffer_.parameters[static_cast<std::size_t>(i)];
-      const auto& parameter =
-          layout.parameters[static_cast<std::size_t>(id.index)];
-      if (array >= parameter.arrays.size()) continue;
-      const std::int64_t offset =
-          optimizer_.plan().placement(id).in_buffer.begin - bucket_.range.begin;
-      f(parameter, parameter.arrays[array],
-        bucket + offset * size_of(parameter.arrays[array].dtype));
+  void for_each(const FileLayout& layout, std::size_t array, F&& f) const {
+    for (const ParameterId id : ids()) {
+      const auto found = std::ranges::lower_bound(layout.parameters, id, {},
+                                                  &ParameterLayout::id);
+      if (array < found->arrays.size())
+        f(static_cast<std::size_t>(found - layout.parameters.begin()),
+          range(id).begin);
     }
   }
 
@@ -137,13 +145,15 @@ void gather_arrays(ShardedOptimizer& optimizer, const RootFile& root,
     // ask first costs nothing, and a failed save ends here.
     status.share();
     const BucketWalk walk(optimizer, b);
-    const auto write = [&](std::size_t array, std::byte* bucket) {
+    const auto write = [&](std::size_t array, const std::byte* bucket) {
       status.attempt([&] {
-        walk.for_each(*root.layout, array, bucket,
-                      [&](const ParameterLayout& parameter,
-                          const ArrayLayout& layout, const std::byte* data) {
-                        root.writer->write(parameter, layout, data);
-                      });
+        walk.for_each(
+            *root.layout, array, [&](std::size_t place, std::int64_t offset) {
+              const ParameterLayout& parameter = root.layout->parameters[place];
+              const ArrayLayout& layout = parameter.arrays[array];
+              root.writer->write(parameter, layout,
+                                 bucket + offset * size_of(layout.dtype));
+            });
       });
     };
     write(0, walk.values());
@@ -159,9 +169,131 @@ void gather_arrays(ShardedOptimizer& optimizer, const RootFile& root,
   status.share();
 }
 
+namespace {
+
+/// Loads what rank 0 reads into one bucket.
+class BucketLoad {
+ public:
+  BucketLoad(ShardedOptimizer& optimizer, std::int64_t index,
+             const RootFile& root, std::span<const std::int64_t> loaded)
+      : optimizer_(optimizer),
+        index_(index),
+        walk_(optimizer, index),
+        root_(root),
+        loaded_(loaded) {}
+
+  bool has_work() const {
+    return std::ranges::any_of(walk_.ids(),
+                               [&](ParameterId id) { return is_loaded(id); });
+  }
+
+  void load_values(RootStatus& status) {
+    read(0, walk_.values(), status);
+    const std::int64_t width = size_of(walk_.dtype());
+    for (const Range& run : loaded_runs())
+      optimizer_.communicator()->broadcast(walk_.values() + run.begin * width,
+                                           run.size() * width, 0,
+                                           {"load", index_});
+  }
+
+  void load_state(std::size_t k, Staging& staging, Staging& landing,
+                  RootStatus& status) {
+    Communicator& communicator = *optimizer_.communicator();
+    const ShardArray state = walk_.state()[k];
+    const std::int64_t width = size_of(state.dtype);
+    // What is not read is zero: padding, state that starts anew, and arrays
+    // that a parameter does not have.
+    if (communicator.rank() == 0)
+      std::memset(staging.data(), 0,
+                  static_cast<std::size_t>(walk_.size() * width));
+    read(k + 1, staging.data(), status);
+    staging.use([&] {
+      landing.use([&] {
+        communicator.scatter(staging.data(), landing.data(), walk_.shards(),
+                             width, 0, {"load", index_});
+      });
+    });
+    keep(landing.data(), static_cast<std::byte*>(state.data), width);
+  }
+
+ private:
+  bool is_loaded(ParameterId id) const {
+    return loaded_[static_cast<std::size_t>(id.index)] != 0;
+  }
+
+  /// On rank 0, fills the loaded parameters' elements in the bucket.
+  void read(std::size_t array, std::byte* bucket, RootStatus& status) {
+    status.attempt([&] {
+      walk_.for_each(
+          *root_.layout, array, [&](std::size_t place, std::int64_t offset) {
+            const auto& sources = (*root_.sources)[place];
+            if (sources.empty()) return;
+            const ParameterLayout& parameter = root_.layout->parameters[place];
+            const ArrayLayout& layout = parameter.arrays[array];
+            std::byte* data = bucket + offset * size_of(layout.dtype);
+            if (sources[array] == ElementSource::file)
+              root_.reader->read(parameter, layout, data);
+            else if (sources[array] == ElementSource::value)
+              widen(walk_.range(parameter.id), data);
+          });
+    });
+    status.share(partly_loaded);
+  }
+
+  /// The 16-bit elements as float32.
+  void widen(Range range, std::byte* data) const {
+    visit_dtype(walk_.dtype(), [&](auto type) {
+      using T = typename decltype(type)::type;
+      if constexpr (sizeof(T) == 2) {
+        const T* values = reinterpret_cast<const T*>(walk_.values());
+        auto* main = reinterpret_cast<float*>(data);
+        for (std::int64_t i = 0; i < range.size(); ++i)
+          main[i] = static_cast<float>(values[range.begin + i]);
+      }
+    });
+  }
+
+  /// Stretches of loaded parameters with no other between them.
+  std::vector<Range> loaded_runs() const {
+    std::vector<Range> runs;
+    bool open = false;
+    for (const ParameterId id : walk_.ids()) {
+      const Range range = walk_.range(id);
+      if (is_loaded(id) && open)
+        runs.back().end = range.end;
+      else if (is_loaded(id))
+        runs.push_back(range);
+      open = is_loaded(id);
+    }
+    std::erase_if(runs, [](const Range& run) { return run.size() == 0; });
+    return runs;
+  }
+
+  /// Copies what this rank owns of the loaded parameters.
+  void keep(const std::byte* from, std::byte* to, std::int64_t width) const {
+    for (const ParameterId id : walk_.ids()) {
+      if (!is_loaded(id)) continue;
+      for (const Segment& segment : optimizer_.segments(id)) {
+        const std::int64_t begin = segment.in_shard.begin * width;
+        if (segment.bucket == index_)
+          std::memcpy(
+              to + begin, from + begin,
+              static_cast<std::size_t>(segment.in_shard.size() * width));
+      }
+    }
+  }
+
+  ShardedOptimizer& optimizer_;
+  std::int64_t index_;
+  BucketWalk walk_;
+  const RootFile& root_;
+  std::span<const std::int64_t> loaded_;
+};
+
+}  // namespace
+
 void scatter_arrays(ShardedOptimizer& optimizer, const RootFile& root,
-                    RootStatus& status) {
-  Communicator& communicator = *optimizer.communicator();
+                    std::span<const std::int64_t> loaded, RootStatus& status) {
   Staging staging;
   make_staging(optimizer, status, staging);
   status.share();
@@ -170,39 +302,13 @@ void scatter_arrays(ShardedOptimizer& optimizer, const RootFile& root,
   Staging landing;
   landing.allocate(largest_shard(optimizer));
   for (std::int64_t b = 0; b < bucket_count(optimizer); ++b) {
-    const BucketWalk walk(optimizer, b);
-    const auto read = [&](std::size_t array, std::byte* bucket) {
-      status.attempt([&] {
-        walk.for_each(*root.layout, array, bucket,
-                      [&](const ParameterLayout& parameter,
-                          const ArrayLayout& layout, std::byte* data) {
-                        root.reader->read(parameter, layout, data);
-                      });
-      });
-      status.share(partly_loaded);
-    };
-    read(0, walk.values());
-    communicator.broadcast(walk.values(), walk.size() * size_of(walk.dtype()),
-                           0, {"load", b});
-    const std::vector<ShardArray> state = walk.state();
-    for (std::size_t k = 0; k < state.size(); ++k) {
-      const std::int64_t bytes = walk.size() * size_of(state[k].dtype);
-      // Padding, and parameters that have no such array, are zero.
-      if (communicator.rank() == 0)
-        std::memset(staging.data(), 0, static_cast<std::size_t>(bytes));
-      read(k + 1, staging.data());
-      const std::int64_t shard = walk.shards().size(communicator.rank());
-      const auto shard_bytes =
-          static_cast<std::size_t>(shard * size_of(state[k].dtype));
-      staging.use([&] {
-        landing.use([&] {
-          communicator.scatter(staging.data(), landing.data(), walk.shards(),
-                               size_of(state[k].dtype), 0, {"load", b});
-        });
-      });
-      if (shard_bytes > 0)
-        std::memcpy(state[k].data, landing.data(), shard_bytes);
-    }
+    BucketLoad load(optimizer, b, root, loaded);
+    if (!load.has_work()) continue;
+    load.load_values(status);
+    const std::size_t arrays =
+        OptimizerAccess::shard_arrays(optimizer, b).size();
+    for (std::size_t k = 0; k < arrays; ++k)
+      load.load_state(k, staging, landing, status);
   }
 }
 

@@ -6,9 +6,12 @@
 #pragma once
 
 #include <kzero/sharded_optimizer.hpp>
+#include <span>
+#include <vector>
 
 #include "io/checkpoint_file.hpp"
 #include "io/file_layout.hpp"
+#include "io/layout_match.hpp"
 #include "io/root_status.hpp"
 
 namespace kzero::detail {
@@ -18,6 +21,8 @@ struct RootFile {
   const FileLayout* layout = nullptr;        // as layout_of makes it
   CheckpointWriter* writer = nullptr;        // to save
   const CheckpointReader* reader = nullptr;  // to load
+  /// To load: as in the layout, where each array comes from.
+  const std::vector<std::vector<ElementSource>>* sources = nullptr;
 };
 
 /// Collective. Writes all arrays. Throws CheckpointError on every rank, before
@@ -25,9 +30,11 @@ struct RootFile {
 void gather_arrays(ShardedOptimizer& optimizer, const RootFile& root,
                    RootStatus& status);
 
-/// Collective. Reads all arrays into the optimizer. Throws CheckpointError on
-/// every rank, before the next array, when rank 0 has failed.
+/// Collective. Reads the arrays of the loaded parameters (by id: 1, else 0; the
+/// same on every rank) into the optimizer, and touches no others. Throws
+/// CheckpointError on every rank, before the next array, when rank 0 has
+/// failed.
 void scatter_arrays(ShardedOptimizer& optimizer, const RootFile& root,
-                    RootStatus& status);
+                    std::span<const std::int64_t> loaded, RootStatus& status);
 
 }  // namespace kzero::detail

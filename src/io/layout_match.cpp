@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
+#include "io/layout_match.hpp"
+
 #include <algorithm>
 #include <kzero/error.hpp>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/message.hpp"
-#include "io/file_layout.hpp"
 
 namespace kzero::detail {
 
@@ -38,61 +40,72 @@ class NameList {
 struct Differences {
   NameList missing, unexpected, different;
 
-  std::string describe(std::string_view things) const {
-    std::string text;
-    missing.describe(concat(things, " missing in the file:"), text);
+  void describe(std::string_view things, std::string_view medium,
+                std::string& text) const {
+    missing.describe(concat(things, " missing in the ", medium, ":"), text);
     unexpected.describe(concat(things, " that the model does not have:"), text);
     different.describe(concat(things, " that differ:"), text);
-    return text;
   }
 };
 
-/// Calls f(of the model, of the file) for each pair of one name.
-template <class Layout, class F>
-void match_names(const std::vector<Layout>& model,
-                 const std::vector<Layout>& file, Differences& differences,
-                 F&& f) {
-  std::unordered_map<std::string_view, const Layout*> found;
-  for (const Layout& each : file) found.emplace(each.name, &each);
-  for (const Layout& each : model) {
-    const auto place = found.find(each.name);
-    if (place == found.end()) {
-      differences.missing.add(detail::quoted(each.name));
-    } else {
-      f(each, *place->second);
-      found.erase(place);
-    }
-  }
-  for (const Layout& each : file)
-    if (found.contains(each.name))
-      differences.unexpected.add(detail::quoted(each.name));
+template <class Layout>
+using ByName = std::unordered_map<std::string_view, const Layout*>;
+
+template <class Layout>
+ByName<Layout> by_name(const std::vector<Layout>& layouts) {
+  ByName<Layout> map;
+  for (const Layout& each : layouts) map.emplace(each.name, &each);
+  return map;
 }
+
+template <class Layout>
+const Layout* find(const ByName<Layout>& map, std::string_view name) {
+  const auto place = map.find(name);
+  return place == map.end() ? nullptr : place->second;
+}
+
+const ArrayLayout* find_array(const ParameterLayout& parameter,
+                              std::string_view name) {
+  const auto place =
+      std::ranges::find(parameter.arrays, name, &ArrayLayout::name);
+  return place == parameter.arrays.end() ? nullptr : &*place;
+}
+
+enum class Compare { all, main_only };
 
 std::string differing_arrays(const ParameterLayout& model,
-                             const ParameterLayout& file) {
+                             const ParameterLayout& file, Compare compare) {
+  const auto left_out = [&](const ArrayLayout& array) {
+    return compare == Compare::main_only && array.name != "main";
+  };
   Differences differences;
-  match_names(model.arrays, file.arrays, differences,
-              [&](const ArrayLayout& mine, const ArrayLayout& theirs) {
-                if (mine.dtype != theirs.dtype)
-                  differences.different.add(concat(detail::quoted(mine.name),
-                                                   " is ", theirs.dtype,
-                                                   ", expected ", mine.dtype));
-              });
-  return differences.describe("arrays");
+  for (const ArrayLayout& mine : model.arrays) {
+    if (left_out(mine)) continue;
+    const ArrayLayout* theirs = find_array(file, mine.name);
+    if (theirs == nullptr)
+      differences.missing.add(detail::quoted(mine.name));
+    else if (mine.dtype != theirs->dtype)
+      differences.different.add(concat(detail::quoted(mine.name), " is ",
+                                       theirs->dtype, ", expected ",
+                                       mine.dtype));
+  }
+  for (const ArrayLayout& theirs : file.arrays)
+    if (!left_out(theirs) && find_array(model, theirs.name) == nullptr)
+      differences.unexpected.add(detail::quoted(theirs.name));
+  std::string text;
+  differences.describe("arrays", "file", text);
+  return text;
 }
 
-std::string differing_parameter(const ParameterLayout& model,
-                                const ParameterLayout& file) {
+std::string differing_shape(const ParameterLayout& model,
+                            const ParameterLayout& file) {
   if (model.extents != file.extents)
     return concat("has the shape ", std::span(file.extents), ", expected ",
                   std::span(model.extents));
   const DType expected = model.arrays.front().dtype;
   const DType got = file.arrays.front().dtype;
   if (expected != got) return concat("is ", got, ", expected ", expected);
-  if (model.group != file.group)
-    return concat("is in the group ", detail::quoted(file.group), ", expected ",
-                  detail::quoted(model.group));
-  return differing_arrays(model, file);
+  return {};
 }
 
 /// Hyperparameters of the first group that the second one does not have.
@@ -109,10 +122,8 @@ std::vector<std::string> names_only_in(const GroupLayout& first,
   return names;
 }
 
-std::string differing_group(const GroupLayout& model, const GroupLayout& file) {
-  if (model.rule != file.rule)
-    return concat("has the rule ", detail::quoted(file.rule), ", expected ",
-                  detail::quoted(model.rule));
+std::string differing_hyperparameters(const GroupLayout& model,
+                                      const GroupLayout& file) {
   const auto missing = names_only_in(model, file);
   if (!missing.empty())
     return concat("lacks the hyperparameter ", detail::quoted(missing.front()));
@@ -123,33 +134,156 @@ std::string differing_group(const GroupLayout& model, const GroupLayout& file) {
   return {};
 }
 
+class Matcher {
+ public:
+  Matcher(const FileLayout& model, const FileLayout& file,
+          const LoadOptions& options, Medium medium)
+      : model_(model),
+        file_(file),
+        options_(options),
+        medium_(medium),
+        file_groups_(by_name(file.groups)),
+        model_groups_(by_name(model.groups)) {}
+
+  LayoutMatch match() {
+    match_groups();
+    match_parameters();
+    throw_differences();
+    return std::move(match_);
+  }
+
+ private:
+  bool strict() const { return options_.match == Match::strict; }
+
+  void match_groups() {
+    for (const GroupLayout& mine : model_.groups) {
+      const GroupLayout* theirs = find(file_groups_, mine.name);
+      match_.groups.push_back(theirs);
+      if (theirs == nullptr) {
+        if (strict()) groups_.missing.add(detail::quoted(mine.name));
+      } else if (theirs->rule != mine.rule) {
+        match_.groups.back() = nullptr;
+        if (options_.other_rule == OtherRule::start_anew) continue;
+        rules_.add(concat(detail::quoted(mine.name), " has the rule ",
+                          detail::quoted(theirs->rule), ", expected ",
+                          detail::quoted(mine.rule)));
+      } else if (strict()) {
+        const std::string text = differing_hyperparameters(mine, *theirs);
+        if (!text.empty())
+          groups_.different.add(concat(detail::quoted(mine.name), " ", text));
+      }
+    }
+    if (!strict()) return;
+    for (const GroupLayout& theirs : file_.groups)
+      if (find(model_groups_, theirs.name) == nullptr)
+        groups_.unexpected.add(detail::quoted(theirs.name));
+  }
+
+  void match_parameters() {
+    const auto in_file = by_name(file_.parameters);
+    for (const ParameterLayout& mine : model_.parameters) {
+      const ParameterLayout* theirs = find(in_file, mine.name);
+      match_.parameters.emplace_back();
+      if (theirs == nullptr) {
+        match_.missing.push_back(mine.name);
+        if (strict()) parameters_.missing.add(detail::quoted(mine.name));
+        continue;
+      }
+      std::string text = differing_shape(mine, *theirs);
+      if (!text.empty())
+        match_.misshaped.push_back(mine.name);
+      else
+        text = match_parameter(mine, *theirs, match_.parameters.back());
+      if (strict() && !text.empty())
+        parameters_.different.add(concat(detail::quoted(mine.name), " ", text));
+    }
+    const auto in_model = by_name(model_.parameters);
+    const std::unordered_set<std::string_view> tied(model_.tied.begin(),
+                                                    model_.tied.end());
+    for (const ParameterLayout& theirs : file_.parameters) {
+      if (find(in_model, theirs.name) != nullptr || tied.contains(theirs.name))
+        continue;
+      match_.extra.push_back(theirs.name);
+      if (strict()) parameters_.unexpected.add(detail::quoted(theirs.name));
+    }
+  }
+
+  /// Returns what is different all the same.
+  std::string match_parameter(const ParameterLayout& mine,
+                              const ParameterLayout& theirs,
+                              ParameterMatch& match) {
+    const bool same_rule = have_same_rule(mine, theirs);
+    const std::string arrays = differing_arrays(
+        mine, theirs, same_rule ? Compare::all : Compare::main_only);
+    match.in_file = &theirs;
+    match.anew = !same_rule || !arrays.empty();
+    for (const ArrayLayout& array : mine.arrays)
+      match.sources.push_back(source_of(array, theirs, match.anew));
+    if (mine.group != theirs.group)
+      return concat("is in the group ", detail::quoted(theirs.group),
+                    ", expected ", detail::quoted(mine.group));
+    return arrays;
+  }
+
+  bool have_same_rule(const ParameterLayout& mine,
+                      const ParameterLayout& theirs) const {
+    const GroupLayout* my_group = find(model_groups_, mine.group);
+    const GroupLayout* their_group = find(file_groups_, theirs.group);
+    return my_group != nullptr && their_group != nullptr &&
+           my_group->rule == their_group->rule;
+  }
+
+  static ElementSource source_of(const ArrayLayout& array,
+                                 const ParameterLayout& file, bool anew) {
+    if (array.name == "value") return ElementSource::file;
+    if (array.name != "main")
+      return anew ? ElementSource::zeros : ElementSource::file;
+    const ArrayLayout* theirs = find_array(file, "main");
+    return theirs != nullptr && theirs->dtype == array.dtype
+               ? ElementSource::file
+               : ElementSource::value;
+  }
+
+  void throw_differences() const {
+    const std::string_view medium = medium_ == Medium::file ? "file" : "text";
+    std::string others;
+    groups_.describe("groups", medium, others);
+    parameters_.describe("parameters", medium, others);
+    std::string problem;
+    rules_.describe("groups of another rule:", problem);
+    if (problem.empty() && others.empty()) return;
+    std::string advice =
+        concat("declare the model as it was when the ", medium, " was made");
+    if (medium_ == Medium::file && !problem.empty())
+      advice +=
+          ", or set LoadOptions::other_rule = OtherRule::start_anew, which "
+          "loads the parameters and starts the state anew";
+    if (medium_ == Medium::file && !others.empty())
+      advice +=
+          ", or set LoadOptions::match = Match::partial, which loads what they "
+          "share";
+    if (!problem.empty() && !others.empty()) problem += "; ";
+    throw CheckpointError(concat("the ", medium, " does not fit the model (",
+                                 problem, others, "): ", advice));
+  }
+
+  const FileLayout& model_;
+  const FileLayout& file_;
+  const LoadOptions options_;
+  const Medium medium_;
+  const ByName<GroupLayout> file_groups_;
+  const ByName<GroupLayout> model_groups_;
+  NameList rules_;  // that are refused
+  Differences groups_;
+  Differences parameters_;
+  LayoutMatch match_;
+};
+
 }  // namespace
 
-void require_match(const FileLayout& model, const FileLayout& file) {
-  Differences groups;
-  match_names(
-      model.groups, file.groups, groups,
-      [&](const GroupLayout& mine, const GroupLayout& theirs) {
-        const std::string text = differing_group(mine, theirs);
-        if (!text.empty())
-          groups.different.add(concat(detail::quoted(mine.name), " ", text));
-      });
-  Differences parameters;
-  match_names(model.parameters, file.parameters, parameters,
-              [&](const ParameterLayout& mine, const ParameterLayout& theirs) {
-                const std::string text = differing_parameter(mine, theirs);
-                if (!text.empty())
-                  parameters.different.add(
-                      concat(detail::quoted(mine.name), " ", text));
-              });
-  std::string problem = groups.describe("groups");
-  const std::string more = parameters.describe("parameters");
-  if (!problem.empty() && !more.empty()) problem += "; ";
-  problem += more;
-  if (!problem.empty())
-    throw CheckpointError(
-        concat("the file does not fit the model (", problem,
-               "): declare the model as it was when the file was saved"));
+LayoutMatch match_layouts(const FileLayout& model, const FileLayout& file,
+                          const LoadOptions& options, Medium medium) {
+  return Matcher(model, file, options, medium).match();
 }
 
 }  // namespace kzero::detail

@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What every rank takes from a file beside the arrays.
+// What every rank takes from a checkpoint beside the arrays.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <kzero/checkpoint.hpp>
+#include <string>
 #include <vector>
 
 #include "io/file_layout.hpp"
+#include "io/layout_match.hpp"
 
 namespace kzero::detail {
 
@@ -17,21 +18,32 @@ struct RestoredNumbers {
   CheckpointContent content;
   std::int64_t skipped_total = 0;
   std::int64_t skipped_in_a_row = 0;
-  std::vector<std::int64_t> update_counts;           // by parameter
-  std::vector<std::vector<double>> hyperparameters;  // by group, in order
+  /// By parameter: whether it is loaded (1) or stays as it is (0, also for a
+  /// tied name), and how often it was updated.
+  std::vector<std::int64_t> loaded;
+  std::vector<std::int64_t> update_counts;
+  /// By group: which hyperparameters of its rule are set, and their values.
+  std::vector<std::vector<std::int64_t>> hyperparameters;
+  std::vector<std::vector<double>> values;
+  LossScaleState loss_scale;
+
+  // Not broadcast.
+  std::vector<std::vector<ElementSource>> sources;  // as in the model's layout
+  std::vector<std::string> warnings;                // for the log
 };
 
-/// Takes them from the file. Throws CheckpointError, naming path, when the file
-/// does not fit the model, or its hyperparameters are not valid. Local.
+/// Takes them from a file or text. Throws CheckpointError when it does not fit
+/// the model, or its numbers are not valid. Changes nothing. Local.
 RestoredNumbers restored_numbers(const ShardedOptimizer& optimizer,
                                  const FileLayout& model,
                                  const FileLayout& file,
-                                 const std::filesystem::path& path);
+                                 const LoadOptions& options,
+                                 Medium medium = Medium::file);
 
 /// Collective. Rank 0's to every rank.
 void broadcast(Communicator& communicator, RestoredNumbers& numbers);
 
-/// Sets counts and hyperparameters. Local, on every rank alike.
+/// Sets counts, hyperparameters and loss scale. Local, on every rank alike.
 void restore(ShardedOptimizer& optimizer, const RestoredNumbers& numbers);
 
 }  // namespace kzero::detail

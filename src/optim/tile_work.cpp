@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "kernels/flush_denormals.hpp"
 
@@ -15,21 +16,51 @@ std::byte* at(std::byte* base, std::int64_t element, std::int64_t bytes) {
   return base == nullptr ? nullptr : base + element * bytes;
 }
 
-// The lowest rank whose own gradient is not finite in these elements. A part
-// that several ranks have added up already names none of them.
-std::int64_t find_rank(const HostKernels& kernels,
-                       const Contributions& contributions, Range range) {
-  const std::int64_t bytes = size_of(contributions.dtype);
-  const NonfiniteFunction count =
-      kernels.nonfinite[static_cast<std::size_t>(contributions.dtype)];
-  for (const Contribution& part : contributions.parts) {
-    const auto* data = static_cast<const std::byte*>(part.data) +
-                       (range.begin - contributions.range.begin) * bytes;
-    if (count(data, range.size()) == 0) continue;
-    return part.rank_count == 1 ? part.first_rank : Culprit::only_the_sum;
+// Looks for the rank whose gradient is not finite, in a range of the shard.
+class Search {
+ public:
+  // Before the sum, which may be written over this rank's own part.
+  Search(const HostKernels& kernels, const Contributions& contributions,
+         Range range, const void* out)
+      : count_(
+            kernels.nonfinite[static_cast<std::size_t>(contributions.dtype)]),
+        parts_(contributions.parts),
+        offset_((range.begin - contributions.range.begin) *
+                size_of(contributions.dtype)),
+        size_(range.size()) {
+    for (const Contribution& part : parts_)
+      if (data_of(part) == out) overwritten_ = &part;
+    if (overwritten_ != nullptr)
+      overwritten_is_finite_ = is_finite(*overwritten_);
   }
-  return Culprit::only_the_sum;
-}
+
+  // The lowest such rank. A part that several ranks have added up already
+  // names none of them.
+  std::int64_t lowest_rank() const {
+    for (const Contribution& part : parts_) {
+      const bool finite =
+          &part == overwritten_ ? overwritten_is_finite_ : is_finite(part);
+      if (!finite)
+        return part.rank_count == 1 ? part.first_rank : Culprit::only_the_sum;
+    }
+    return Culprit::only_the_sum;
+  }
+
+ private:
+  const std::byte* data_of(const Contribution& part) const {
+    return static_cast<const std::byte*>(part.data) + offset_;
+  }
+  bool is_finite(const Contribution& part) const {
+    return count_(data_of(part), size_) == 0;
+  }
+
+  NonfiniteFunction count_;
+  std::span<const Contribution> parts_;
+  std::int64_t offset_;
+  std::int64_t size_;
+  const Contribution* overwritten_ = nullptr;
+  bool overwritten_is_finite_ = true;
+};
 
 }  // namespace
 
@@ -51,13 +82,15 @@ void TileWork::sum(std::int64_t tile,
       continue;
     }
     Totals of_piece;
+    std::optional<Search> search;
+    if (find_culprit) search.emplace(kernels, contributions, range, out);
     function(
         {contributions.parts.data(), contributions.parts.size(),
          range.begin - contributions.range.begin, range.size(), scale, out},
         of_piece.counted);
     of_piece.nonfinite = of_piece.counted.nonfinite;
-    if (of_piece.nonfinite > 0 && find_culprit) {
-      of_piece.culprit.rank = find_rank(kernels, contributions, range);
+    if (of_piece.nonfinite > 0 && search) {
+      of_piece.culprit.rank = search->lowest_rank();
       of_piece.culprit.parameter = piece.parameter;
     }
     if (counted[static_cast<std::size_t>(piece.parameter)] == 0)

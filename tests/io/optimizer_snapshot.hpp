@@ -27,11 +27,25 @@ std::string bytes_of(const T& number) {
   return {reinterpret_cast<const char*>(&number), sizeof(number)};
 }
 
+/// Collective: ors the ranks' values, in one message.
+inline void merge(Snapshot& pieces, MPI_Comm communicator) {
+  std::string bytes;
+  for (const auto& [name, value] : pieces) bytes += value;
+  MPI_Allreduce(MPI_IN_PLACE, bytes.data(), static_cast<int>(bytes.size()),
+                MPI_UNSIGNED_CHAR, MPI_BOR, communicator);
+  std::size_t place = 0;
+  for (auto& [name, value] : pieces) {
+    value = bytes.substr(place, value.size());
+    place += value.size();
+  }
+}
+
 /// Collective over the optimizer's ranks, which are communicator's. The same
 /// on every rank; values are this rank's own.
 inline Snapshot snapshot(ShardedOptimizer& optimizer, MPI_Comm communicator) {
   using detail::OptimizerAccess;
   Snapshot all;
+  Snapshot pieces;  // of the state: what this rank owns, else zeros
   const Plan& plan = optimizer.plan();
   for (std::int64_t i = 0; i < optimizer.parameters().size(); ++i) {
     const ParameterId id{i};
@@ -58,11 +72,11 @@ inline Snapshot snapshot(ShardedOptimizer& optimizer, MPI_Comm communicator) {
             static_cast<const char*>(arrays[k].data) +
                 segment.in_shard.begin * width,
             static_cast<std::size_t>(segment.in_parameter.size() * width));
-      MPI_Allreduce(MPI_IN_PLACE, whole.data(), static_cast<int>(whole.size()),
-                    MPI_UNSIGNED_CHAR, MPI_BOR, communicator);
-      all[info.name + "|" + std::string(names[k])] = whole;
+      pieces[info.name + "|" + std::string(names[k])] = whole;
     }
   }
+  merge(pieces, communicator);
+  all.merge(pieces);
   const auto& groups = OptimizerAccess::group_names(optimizer);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Rule& rule = OptimizerAccess::rule(optimizer, g);
@@ -74,6 +88,10 @@ inline Snapshot snapshot(ShardedOptimizer& optimizer, MPI_Comm communicator) {
   all["steps"] = bytes_of(counters.steps);
   all["skipped"] = bytes_of(counters.skipped_total);
   all["skipped in a row"] = bytes_of(counters.skipped_in_a_row);
+  const auto& loss_scale = OptimizerAccess::loss_scale(optimizer);
+  all["scale"] = bytes_of(loss_scale.scale);
+  all["scale's good steps"] = bytes_of(loss_scale.good_steps);
+  all["scale's hysteresis"] = bytes_of(loss_scale.hysteresis_left);
   return all;
 }
 

@@ -31,7 +31,7 @@ def check_bfloat16(dataset):
 def main():
     with h5py.File(sys.argv[1]) as file:
         check("format", file.attrs["format"], "kzero")
-        check("format_version", list(file.attrs["format_version"]), [1, 0])
+        check("format_version", list(file.attrs["format_version"]), [1, 1])
         check("complete", int(file.attrs["complete"]), 1)
         check("step", int(file.attrs["step"]), 41)
         check("world_size", int(file.attrs["world_size"]), 3)
@@ -63,6 +63,12 @@ def main():
         check("beta1", float(rule.attrs["beta1"]), 0.9)
         check("group name", file["optimizer/no%2Fdecay"].attrs["name"],
               "no/decay")
+
+        scaler = dict(file["scaler"].attrs)
+        check("scaler", scaler,
+              {"kind": "dynamic", "scale": 4096.0, "good_steps": 17,
+               "hysteresis_left": 2, "growth": 2.0, "backoff": 0.5,
+               "growth_interval": 1000, "hysteresis": 2, "minimum": 1.0})
 
         user = file["user"]
         check("epoch", int(user["epoch"][()]), 5)

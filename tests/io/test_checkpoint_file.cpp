@@ -11,6 +11,7 @@
 #include "io/checkpoint_file.hpp"
 #include "io/file_size_limit.hpp"
 #include "io/hdf5_attributes.hpp"
+#include "io/python_with_h5py.hpp"
 #include "io/sample_file.hpp"
 #include "io/scratch_folder.hpp"
 
@@ -34,6 +35,11 @@ std::string text_of(const FileLayout& layout) {
       text += " " + name + "=" + std::to_string(value);
     text += "\n";
   }
+  if (layout.scaler)
+    text += layout.scaler->kind + " " +
+            std::to_string(layout.scaler->state.scale) + " " +
+            std::to_string(layout.scaler->state.good_steps) + " " +
+            std::to_string(layout.scaler->state.hysteresis_left) + "\n";
   for (const ParameterLayout& parameter : layout.parameters) {
     text += parameter.name + " " + parameter.group + " " +
             std::to_string(parameter.update_count);
@@ -208,8 +214,29 @@ TEST(CheckpointFile, NamesWhatIsWrongInside) {
                                        H5P_DEFAULT);
                    }),
                    {"\"default\"", "\"rule\"", "missing"}));
+  EXPECT_TRUE(says(spoiled([](hid_t file) {
+                     H5Adelete_by_name(file, "scaler", "good_steps",
+                                       H5P_DEFAULT);
+                   }),
+                   {"/scaler", "\"good_steps\"", "missing"}));
   EXPECT_TRUE(says(spoiled([](hid_t file) { H5Adelete(file, "step"); }),
                    {"\"step\"", "missing"}));
+}
+
+TEST(CheckpointFile, HasNoScalerInFormat10) {
+  const ScratchFolder folder;
+  write_sample(folder / "file.h5");
+  {
+    const Handle file = open_to_write(folder / "file.h5");
+    H5Ldelete(file.get(), "scaler", H5P_DEFAULT);
+    H5Adelete(file.get(), "format_version");
+    const std::int64_t version[] = {1, 0};
+    write_attribute(file.get(), "format_version",
+                    std::span<const std::int64_t>(version));
+  }
+  const FileLayout layout = CheckpointReader(folder / "file.h5").layout();
+  EXPECT_FALSE(layout.scaler.has_value());
+  EXPECT_EQ(layout.parameters.size(), sample_layout().parameters.size());
 }
 
 // Every byte at which the disk can be full: an error each time, and nothing is
@@ -249,14 +276,6 @@ TEST(CheckpointFile, LeavesTheErrorPrintingOfHdf5Alone) {
   H5Eget_auto2(H5E_DEFAULT, &after, &data);
   EXPECT_EQ(before, after);
   EXPECT_NE(after, nullptr);
-}
-
-/// A Python that has h5py, or nothing.
-std::string python_with_h5py() {
-  for (const std::string python : {"python3", "/usr/bin/python3"})
-    if (std::system((python + " -c 'import h5py' 2>/dev/null").c_str()) == 0)
-      return python;
-  return {};
 }
 
 class ReadWithH5py : public testing::Test {

@@ -9,39 +9,15 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/every_set.hpp"
 #include "kernels/flush_denormals.hpp"
 #include "kernels/kernels.hpp"
 
 namespace kzero::detail {
 namespace {
-
-/// Runs the test body once for each instruction set of this machine.
-class EverySet : public testing::Test {
- protected:
-  ~EverySet() override { use_instruction_set(instruction_sets().back()); }
-
-  template <class F>
-  void for_each_set(F&& body) {
-    for (std::string_view name : instruction_sets()) {
-      SCOPED_TRACE(name);
-      use_instruction_set(name);
-      body();
-    }
-  }
-};
-
-template <class T>
-std::vector<T> random_values(std::size_t count, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal;
-  std::vector<T> values(count);
-  for (T& value : values) value = static_cast<T>(normal(generator));
-  return values;
-}
 
 // The recursive definition: S(a, b) = S(a, a + k) + S(a + k, b), k the largest
 // power of two below b - a.
@@ -300,6 +276,23 @@ void check_updates() {
   const SgdStep<T> sgd = {T(0.1), T(0.01)};
   const MomentumStep<T> momentum = {T(0.1), T(0.01), T(0.9),
                                     T(1),   T(1),    T(0.9)};
+  const AdamStep<T> adam = {adamw, T(0.01)};
+  const AdamAmsgradStep<T> adam_amsgrad = {amsgrad, T(0.01)};
+  const AdagradStep<T> adagrad = {T(0.1), T(0.01), T(1), T(0.25), T(1e-8)};
+  const LionStep<T> lion = {T(0.1), T(0.999), T(0.9), T(0.1), T(0.99), T(0.01)};
+  const T rmsprop[] = {T(0.1), T(0.01), T(0.9), T(0.1), T(1e-8), T(0.5)};
+  const auto coefficients = [&](auto& step) {
+    step = {rmsprop[0], rmsprop[1], rmsprop[2],
+            rmsprop[3], rmsprop[4], rmsprop[5]};
+  };
+  RmsPropPlainStep<T> plain;
+  RmsPropMomentumStep<T> moving;
+  RmsPropCenteredStep<T> centered;
+  RmsPropCenteredMomentumStep<T> centered_moving;
+  coefficients(plain);
+  coefficients(moving);
+  coefficients(centered);
+  coefficients(centered_moving);
   for (std::int64_t count : {0, 1, 7, 16, 33, 64, 1023, 2048}) {
     check_update<AdamWStep, T, Parameter>(UpdateKernel::adamw, adamw, count);
     check_update<AmsgradStep, T, Parameter>(UpdateKernel::amsgrad, amsgrad,
@@ -307,6 +300,20 @@ void check_updates() {
     check_update<SgdStep, T, Parameter>(UpdateKernel::sgd, sgd, count);
     check_update<MomentumStep, T, Parameter>(UpdateKernel::momentum, momentum,
                                              count);
+    check_update<AdamStep, T, Parameter>(UpdateKernel::adam, adam, count);
+    check_update<AdamAmsgradStep, T, Parameter>(UpdateKernel::adam_amsgrad,
+                                                adam_amsgrad, count);
+    check_update<AdagradStep, T, Parameter>(UpdateKernel::adagrad, adagrad,
+                                            count);
+    check_update<RmsPropPlainStep, T, Parameter>(UpdateKernel::rmsprop, plain,
+                                                 count);
+    check_update<RmsPropMomentumStep, T, Parameter>(
+        UpdateKernel::rmsprop_momentum, moving, count);
+    check_update<RmsPropCenteredStep, T, Parameter>(
+        UpdateKernel::rmsprop_centered, centered, count);
+    check_update<RmsPropCenteredMomentumStep, T, Parameter>(
+        UpdateKernel::rmsprop_centered_momentum, centered_moving, count);
+    check_update<LionStep, T, Parameter>(UpdateKernel::lion, lion, count);
   }
 }
 
@@ -316,6 +323,209 @@ TEST_F(EverySet, UpdatesEqualTheArithmeticOfOneElement) {
     check_updates<float, bfloat16>();
     check_updates<float, float16>();
     check_updates<double, double>();
+  });
+}
+
+// Squares in 16 lanes, lane i % 16, whose sums are added in halves.
+template <class T>
+double lane_squares(const std::vector<T>& values) {
+  double lane[16] = {};
+  for (std::size_t i = 0; i < values.size(); ++i)
+    lane[i % 16] += double(values[i]) * double(values[i]);
+  for (std::size_t width : {8u, 4u, 2u, 1u})
+    for (std::size_t i = 0; i < width; ++i) lane[i] += lane[i + width];
+  return lane[0];
+}
+
+// Both passes of LAMB, one element at a time.
+template <class T, class Parameter>
+void check_lamb(std::int64_t count) {
+  const auto n = std::size_t(count);
+  const auto dtype = std::size_t(dtype_of<Parameter>);
+  const LambStep<T> step = {T(0.1),  T(0.99), T(0.01), T(2),
+                            T(1.25), T(1e-6), T(0.01), 0.05};
+  const auto gradient = random_values<T>(n, 1);
+  std::vector<T> main = random_values<T>(n, 2), m = random_values<T>(n, 3);
+  std::vector<T> v(n, T(0.5)), u(n);
+  const auto start = main;
+  auto expected_m = m, expected_v = v;
+  for (std::size_t i = 0; i < n; ++i) {
+    T s[2] = {m[i], v[i]};
+    step.moments(gradient[i] * T(-0.5), s);
+    expected_m[i] = s[0];
+    expected_v[i] = s[1];
+    u[i] = step.direction(main[i], s);
+  }
+  std::vector<Parameter> parameter(n + 1), expected(n + 1);
+  UpdateTile tile;
+  tile.step = &step;
+  tile.gradient_factor = -0.5;
+  tile.trust_ratio = 1.75;
+  tile.gradient = gradient.data();
+  tile.main = main.data();
+  tile.parameter = sizeof(Parameter) == 2 ? parameter.data() : nullptr;
+  tile.state[0] = m.data();
+  tile.state[1] = v.data();
+  tile.count = count;
+  TrustSums sums = {1.0, 2.0};
+
+  const FlushDenormals flush;
+  host_kernels().trust[dtype](tile, sums);
+  EXPECT_EQ(main, start);
+  EXPECT_EQ(m, expected_m);
+  EXPECT_EQ(v, expected_v);
+  EXPECT_EQ(sums.parameter, 1.0 + lane_squares(start));
+  EXPECT_EQ(sums.update, 2.0 + lane_squares(u));
+
+  tile.gradient = nullptr;
+  host_kernels().update[std::size_t(UpdateKernel::lamb)][dtype](tile);
+  for (std::size_t i = 0; i < n; ++i) {
+    const T moved = start[i] - T(0.05 * 1.75) * u[i];
+    ASSERT_EQ(main[i], moved);
+    expected[i] = static_cast<Parameter>(moved);
+  }
+  EXPECT_EQ(m, expected_m);
+  EXPECT_EQ(v, expected_v);
+  if (sizeof(Parameter) == 2) {
+    EXPECT_EQ(std::memcmp(parameter.data(), expected.data(), 2 * (n + 1)), 0);
+  }
+}
+
+TEST_F(EverySet, LambTakesTwoPassesWithOneDirection) {
+  for_each_set([] {
+    for (std::int64_t count : {0, 1, 7, 16, 33, 255, 256, 1023, 2048}) {
+      check_lamb<float, float>(count);
+      check_lamb<float, bfloat16>(count);
+      check_lamb<float, float16>(count);
+      check_lamb<double, double>(count);
+    }
+  });
+}
+
+/// All values of a 16-bit type, and around each what rounds to it or to its
+/// neighbour: the ties, and the nearest floats on both sides of them.
+template <class Half>
+std::vector<float> values_around_all_codes() {
+  std::vector<float> values;
+  for (std::uint32_t code = 0; code < 65536; ++code) {
+    Half half, next;
+    half.bits = static_cast<std::uint16_t>(code);
+    next.bits = static_cast<std::uint16_t>(code + 1);
+    const float value = half, other = next;
+    values.push_back(value);
+    if (!std::isfinite(value)) continue;
+    if (!std::isfinite(other)) continue;
+    const float tie = static_cast<float>((double(value) + double(other)) / 2.0);
+    const float infinity = std::numeric_limits<float>::infinity();
+    for (float each :
+         {tie, std::nextafter(tie, infinity), std::nextafter(tie, -infinity)})
+      values.push_back(each);
+  }
+  // Denormals, and where infinity begins.
+  for (float each :
+       {std::numeric_limits<float>::max(),
+        std::numeric_limits<float>::denorm_min(), 0x1p-149f, 0x1.8p-134f,
+        65519.996f, 65520.0f, 0x1.fefffep127f, 0x1.ffp127f})
+    for (float sign : {1.0f, -1.0f}) values.push_back(sign * each);
+  return values;
+}
+
+// A step that leaves p as it is, except denormal floats where they are flushed.
+template <class Half>
+void check_narrowing(bool flushed) {
+  const auto values = values_around_all_codes<Half>();
+  const LionStep<float> still = {0.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f};
+  auto main = values;
+  std::vector<float> zeros(values.size()), momentum(values.size());
+  std::vector<Half> parameter(values.size());
+  UpdateTile tile;
+  tile.step = &still;
+  tile.gradient = zeros.data();
+  tile.main = main.data();
+  tile.parameter = parameter.data();
+  tile.state[0] = momentum.data();
+  tile.count = std::int64_t(values.size());
+  const UpdateFunction update =
+      host_kernels()
+          .update[std::size_t(UpdateKernel::lion)][std::size_t(dtype_of<Half>)];
+  if (flushed) {
+    const FlushDenormals flush;
+    update(tile);
+  } else {
+    update(tile);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    float expected = values[i];
+    if (flushed && std::fpclassify(expected) == FP_SUBNORMAL)
+      expected = std::copysign(0.0f, expected);
+    if (std::isnan(expected)) {
+      ASSERT_TRUE(std::isnan(main[i]));
+      ASSERT_TRUE(std::isnan(float(parameter[i])));
+    } else {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(main[i]),
+                std::bit_cast<std::uint32_t>(expected));
+      ASSERT_EQ(parameter[i].bits, Half(expected).bits) << expected;
+    }
+  }
+}
+
+// Against the conversion of one number, which core's tests check.
+TEST_F(EverySet, StoresRoundAsOneConversionDoes) {
+  for_each_set([] {
+    for (bool flushed : {false, true}) {
+      check_narrowing<bfloat16>(flushed);
+      check_narrowing<float16>(flushed);
+    }
+  });
+}
+
+template <class Half>
+void check_nonfinite_codes() {
+  const auto count = host_kernels().nonfinite[std::size_t(dtype_of<Half>)];
+  std::vector<Half> all(65536);
+  std::int64_t expected = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].bits = static_cast<std::uint16_t>(i);
+    const bool finite = std::isfinite(float(all[i]));
+    expected += finite ? 0 : 1;
+    ASSERT_EQ(count(&all[i], 1), finite ? 0 : 1) << i;
+  }
+  EXPECT_EQ(count(all.data(), 65536), expected);
+}
+
+template <class T>
+void check_nonfinite() {
+  using Limits = std::numeric_limits<float>;
+  const auto counter = host_kernels().nonfinite[std::size_t(dtype_of<T>)];
+  // More than a 16-bit counter holds.
+  const std::vector<T> all(100003, T(Limits::infinity()));
+  EXPECT_EQ(counter(all.data(), 100003), 100003);
+  EXPECT_EQ(counter(all.data(), 0), 0);
+  std::vector<T> some(70001, T(3.0f));
+  const std::size_t places[] = {0, 17, 32767, 32768, 65535, 70000};
+  const float values[] = {Limits::quiet_NaN(), Limits::infinity()};
+  for (std::size_t i = 0; i < std::size(places); ++i)
+    some[places[i]] = T(i % 3 == 0 ? -values[1] : values[i % 2]);
+  EXPECT_EQ(counter(some.data(), 70001), 6);
+  EXPECT_EQ(counter(some.data() + 1, 70000), 5);
+  EXPECT_EQ(counter(some.data(), 70000), 5);
+}
+
+TEST_F(EverySet, NonfiniteElementsAreCounted) {
+  for_each_set([] {
+    check_nonfinite_codes<float16>();
+    check_nonfinite_codes<bfloat16>();
+    check_nonfinite<float16>();
+    check_nonfinite<bfloat16>();
+    check_nonfinite<float>();
+    check_nonfinite<double>();
+    // Finite, though a float would not hold it.
+    const double large[] = {1e300, -std::numeric_limits<double>::max(), 5e-324};
+    EXPECT_EQ(host_kernels().nonfinite[std::size_t(DType::float64)](large, 3),
+              0);
+    const float edge[] = {std::numeric_limits<float>::max(), 0x1p-149f, -0.0f};
+    EXPECT_EQ(host_kernels().nonfinite[std::size_t(DType::float32)](edge, 3),
+              0);
   });
 }
 
