@@ -7,13 +7,17 @@
 
 #include <filesystem>
 #include <kzero/kzero.hpp>
+#include <nlohmann/json.hpp>
 
+#include "core/message.hpp"
 #include "io/scratch_folder.hpp"
 #include "support/optimizer_support.hpp"
 #include "support/wrong_calls.hpp"
 
 namespace kzero::test {
 namespace {
+
+using detail::concat;
 
 ParameterSet model(std::int64_t size = 6) {
   ParameterSet set;
@@ -169,6 +173,79 @@ TEST_F(WrongCheckpointCalls, OfLoadingOtherModels) {
   });
 }
 
+TEST_F(WrongCheckpointCalls, OfStateThatIsNoState) {
+  using Json = nlohmann::json;
+  const Json good = Json::parse(state_json(optimizer));
+  const auto load_text = [this](const char* name, std::string text,
+                                std::vector<std::string> says) {
+    says.push_back("load_state_json");
+    return WrongCall{name, [=, this] { load_state_json(optimizer, text); },
+                     std::move(says), Found::collective};
+  };
+  // The good state, but for one place.
+  const auto with = [&](const char* name, const char* place, const Json& value,
+                        std::vector<std::string> says) {
+    Json bad = good;
+    bad[Json::json_pointer(place)] = value;
+    return load_text(name, bad.dump(), std::move(says));
+  };
+  const auto without = [&](const char* name, const char* key) {
+    Json bad = good;
+    bad.erase(key);
+    return load_text(name, bad.dump(), {concat("\"", key, "\"")});
+  };
+  WrongCalls rows = {
+      load_text("no text", "", {"parse error", "column 1"}),
+      load_text("half a text", good.dump().substr(0, 50), {"parse error"}),
+      load_text("a list", "[1]", {"[1]", "an object"}),
+      load_text("null", "null", {"null", "an object"}),
+      with("another format", "/format", "torch", {"\"torch\""}),
+      with("a newer format", "/format_version", {7, 3}, {"7.3", "newer"}),
+      with("no version", "/format_version", "one", {"\"one\"", "a list"}),
+      with("steps in words", "/steps", "many", {"/steps", "\"many\""}),
+      with("half a step", "/steps", 1.5, {"/steps", "1.5", "integer"}),
+      with("steps past all bounds", "/steps", 18446744073709551615u,
+           {"/steps", "18446744073709551615"}),
+      with("negative steps", "/steps", -3, {"steps", "negative"}),
+      with("a negative update count", "/update_counts/w", -1,
+           {"\"w\"", "negative"}),
+      with("a parameter that is not there", "/update_counts/other", 1,
+           {"\"other\""}),
+      with("another rule", "/groups/default/rule", "lion",
+           {"\"default\"", "\"lion\"", "\"sgd\""}),
+      with("a negative learning rate",
+           "/groups/default/hyperparameters/learning_rate", -1,
+           {"\"default\"", "learning_rate", "-1"}),
+      with("a learning rate that is NaN",
+           "/groups/default/hyperparameters/learning_rate", "NaN",
+           {"\"default\"", "learning_rate", "nan"}),
+      with("an unknown hyperparameter", "/groups/default/hyperparameters/beta1",
+           0.9, {"\"default\"", "\"beta1\""}),
+      without("no steps", "steps"),
+      without("no groups", "groups"),
+      without("no update counts", "update_counts"),
+  };
+  if (communicator->size() > 1) {
+    Json other = good;
+    other["steps"] = 77;
+    rows.push_back({"another state on the last rank",
+                    [=, this] {
+                      load_state_json(optimizer,
+                                      (is_last ? other : good).dump(2));
+                    },
+                    {"load_state_json", "ranks disagree", "\"steps\": 77"},
+                    Found::collective});
+  }
+  rows.push_back({"a good state, after a mark on the last rank",
+                  [=, this] {
+                    if (is_last) optimizer.mark_ready(w);
+                    load_state_json(optimizer, good.dump());
+                  },
+                  {"load_state_json", "1 of 2"},
+                  Found::collective});
+  expect_all_refused(rows);
+}
+
 TEST_F(WrongCheckpointCalls, AfterAMark) {
   save_checkpoint(optimizer, folder / "good.h5");
   expect_all_refused({
@@ -197,6 +274,12 @@ TEST_F(WrongCheckpointCalls, AfterAMove) {
        {"moved from"}},
       {"loading",
        [&] { load_checkpoint(optimizer, folder / "good.h5"); },
+       {"moved from"}},
+      {"telling the state",
+       [&] { static_cast<void>(state_json(optimizer)); },
+       {"moved from"}},
+      {"loading the state",
+       [&] { load_state_json(optimizer, "{}"); },
        {"moved from"}},
   });
 }
