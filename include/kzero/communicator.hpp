@@ -160,8 +160,9 @@ struct CommunicatorOptions {
 /// intracommunicator, and which it duplicates; MPI_ERRORS_RETURN is set on the
 /// duplicate only. Collective over it.
 /// Throws InvalidArgument when MPI is not initialised (or is finalised), for
-/// MPI_COMM_NULL, an intercommunicator, backend self with more than one rank,
-/// and options out of range; CommunicationError when peers do not come.
+/// MPI_COMM_NULL and an intercommunicator; on every rank when any has options
+/// out of range, backend self with more than one rank, or another
+/// message_bytes than the others; CommunicationError when peers do not come.
 /// With backend self and MPI not initialised, the given communicator is not
 /// looked at.
 std::shared_ptr<Communicator> make_communicator(

@@ -68,8 +68,9 @@ decltype(auto) visit_dtype(DType dtype, F&& f) {
     case DType::float64:
       return std::forward<F>(f)(std::type_identity<double>{});
   }
-  throw InvalidArgument("unknown number type (code " +
-                        std::to_string(static_cast<int>(dtype)) + ")");
+  throw InvalidArgument(
+      "unknown number type (expected a code from 0 to 3, got " +
+      std::to_string(static_cast<int>(dtype)) + "): use a DType");
 }
 
 }  // namespace kzero

@@ -63,7 +63,7 @@ class Reduction {
   static const Reduction mean;
   /// Nothing.
   static const Reduction sum;
-  /// A number, finite and above 0, or InvalidArgument is thrown.
+  /// A normal float32 number above 0, or InvalidArgument is thrown.
   static Reduction divide_by(double divisor);
 
   Reduction() = default;
@@ -98,6 +98,7 @@ struct OptimizerOptions {
   /// (tensor and pipeline parallelism), if there are any. Norm, zero count,
   /// non-finite elements and skipped steps are then those of the whole model.
   /// A communicator of its own: every rank of it steps when this one does.
+  /// Either every rank of the optimizer's communicator gives one, or none.
   std::shared_ptr<Communicator> model_parallel = nullptr;
 };
 

@@ -39,7 +39,7 @@ struct ViewReference {
 
 [[noreturn]] void throw_view_rank(const ViewReference&, std::size_t rank);
 [[noreturn]] void throw_view_extent(const ViewReference&, std::size_t dimension,
-                                    std::size_t extent);
+                                    std::size_t real, std::size_t asked);
 
 template <class D>
 ParameterView<D> make_view(const ViewReference& reference) {
@@ -57,7 +57,7 @@ ParameterView<D> make_view(const ViewReference& reference) {
   for (std::size_t i = 0; i < rank; ++i) {
     const auto fixed = View::static_extent(static_cast<unsigned>(i));
     if (fixed != 0 && fixed != layout.dimension[i])
-      throw_view_extent(reference, i, fixed);
+      throw_view_extent(reference, i, layout.dimension[i], fixed);
   }
   return View(static_cast<typename View::pointer_type>(reference.data), layout);
 }

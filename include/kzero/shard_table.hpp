@@ -33,6 +33,7 @@ class ShardTable {
 
   int ranks() const { return ranks_; }
 
+  /// Of a rank below ranks(): not checked here. Collectives check the table.
   Range range(int rank) const {
     if (offsets_.empty()) return {rank * size_, (rank + 1) * size_};
     const auto r = static_cast<std::size_t>(rank);

@@ -60,7 +60,7 @@ class Group {
 ///
 /// One thread at a time calls it. After a CommunicationError the optimizer is
 /// unusable; after any other exception it is as it was, where nothing else is
-/// said.
+/// said. One that was moved from throws InvalidArgument.
 class ShardedOptimizer {
  public:
   /// Collective. The state lies in the memory space of ExecutionSpace, and the
@@ -122,7 +122,9 @@ class ShardedOptimizer {
   /// Collective. On root, f(ParameterWriter&) fills parameters; every rank
   /// receives all of them, main parameters too. An exception of f on root
   /// becomes an InvalidArgument on every rank, root included, with its message;
-  /// all ranks then have what f has written until it threw.
+  /// all ranks then have what f has written until it threw. Every rank throws
+  /// InvalidArgument, with nothing changed, for a root that is no rank, for
+  /// roots that differ, and when any rank is between a mark and step().
   template <std::invocable<ParameterWriter&> F>
   void write_parameters(int root, F&& f);
 

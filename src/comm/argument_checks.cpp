@@ -4,6 +4,7 @@
 #include "comm/argument_checks.hpp"
 
 #include <kzero/error.hpp>
+#include <limits>
 #include <string>
 
 #include "comm/health.hpp"
@@ -12,6 +13,9 @@
 namespace kzero::detail {
 
 namespace {
+
+constexpr std::int64_t most_elements = std::int64_t{1} << 62;
+constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max();
 
 [[noreturn]] void refuse(const Subject& subject, const std::string& problem) {
   throw InvalidArgument(concat(name_of(subject), " refused: ", problem));
@@ -23,12 +27,29 @@ void check_table(const ShardTable& shards, int ranks, const Subject& subject) {
            concat("the shard table is for ", counted(shards.ranks(), "rank"),
                   ", the communicator has ", ranks));
   }
+  // Looked at before any other range, which would overflow.
+  const Range first = shards.range(0);
+  if (first.end > most_elements / ranks) {
+    refuse(subject, concat("the shard of rank 0 is ", first,
+                           ": expected at most 2^62 elements of all ranks"));
+  }
+  std::int64_t begin = 0;
   for (int rank = 0; rank < ranks; ++rank) {
-    if (shards.size(rank) < 0) {
-      refuse(subject,
-             concat("the shard of rank ", rank, " is ", shards.range(rank),
-                    ": the offsets of a shard table must ascend"));
+    const Range range = shards.range(rank);
+    if (range.begin != begin || range.end < range.begin) {
+      refuse(subject, concat("the shard of rank ", rank, " is ", range,
+                             ": the offsets of a shard table must ascend "
+                             "from 0"));
     }
+    begin = range.end;
+  }
+}
+
+void check_dtype(DType dtype, const Subject& subject) {
+  if (dtype > DType::float64) {
+    refuse(subject,
+           concat("unknown number type (expected a code from 0 to 3, got ",
+                  static_cast<int>(dtype), "): use a DType"));
   }
 }
 
@@ -44,6 +65,7 @@ void check_buffer(const void* buffer, std::int64_t size, const char* name,
 
 void check_arguments(const ReduceArguments& arguments, int ranks) {
   const Subject subject = subject_of(arguments);
+  check_dtype(arguments.dtype, subject);
   check_table(arguments.shards, ranks, subject);
   check_buffer(arguments.bucket, arguments.shards.total(), "bucket", subject);
   if (arguments.piece_bytes < 1 || arguments.piece_granularity < 1) {
@@ -56,12 +78,19 @@ void check_arguments(const ReduceArguments& arguments, int ranks) {
 
 void check_arguments(const GatherArguments& arguments, int ranks) {
   const Subject subject = subject_of(arguments);
+  check_dtype(arguments.dtype, subject);
   check_table(arguments.shards, ranks, subject);
   check_buffer(arguments.bucket, arguments.shards.total(), "bucket", subject);
 }
 
-void check_bytes(const void* data, std::int64_t bytes, const Subject& subject) {
-  if (bytes < 0) refuse(subject, concat("a size of ", bytes, " bytes"));
+void check_bytes(const void* data, std::int64_t bytes, const Subject& subject,
+                 int blocks) {
+  if (bytes < 0)
+    refuse(subject, concat("a size of ", bytes, " bytes: expected 0 or more"));
+  if (bytes > most_bytes / blocks) {
+    refuse(subject, concat(bytes, " bytes from each of ", blocks,
+                           " ranks: expected at most 2^63 - 1 in all"));
+  }
   check_buffer(data, bytes, "buffer", subject);
 }
 
@@ -82,8 +111,15 @@ void check_arguments(const RootedArguments& arguments, int rank, int ranks,
   check_root(arguments.root, ranks, subject);
   check_table(arguments.shards, ranks, subject);
   if (arguments.element_bytes < 0) {
-    refuse(subject,
-           concat("elements of ", arguments.element_bytes, " bytes each"));
+    refuse(subject, concat("elements of ", arguments.element_bytes,
+                           " bytes each: expected 0 or more"));
+  }
+  if (arguments.shards.total() > 0 &&
+      arguments.element_bytes > most_bytes / arguments.shards.total()) {
+    refuse(subject, concat(arguments.shards.total(), " elements of ",
+                           arguments.element_bytes,
+                           " bytes each: expected at most 2^63 "
+                           "- 1 bytes"));
   }
   const std::int64_t bytes = arguments.element_bytes;
   check_buffer(arguments.part, arguments.shards.size(rank) * bytes,

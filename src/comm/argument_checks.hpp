@@ -13,7 +13,9 @@ namespace kzero::detail {
 /// Each throws InvalidArgument that names the subject.
 void check_arguments(const ReduceArguments& arguments, int ranks);
 void check_arguments(const GatherArguments& arguments, int ranks);
-void check_bytes(const void* data, std::int64_t bytes, const Subject& subject);
+/// blocks: how many of this size there are.
+void check_bytes(const void* data, std::int64_t bytes, const Subject& subject,
+                 int blocks = 1);
 void check_root(int root, int ranks, const Subject& subject);
 
 /// Throws InvalidArgument: reductions are taken in the order of their start.

@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <cstring>
 #include <kzero/communicator.hpp>
+#include <kzero/error.hpp>
 #include <vector>
+
+#include "comm/health.hpp"
+#include "core/message.hpp"
 
 namespace kzero {
 
@@ -54,6 +58,12 @@ void Communicator::all_reduce_sum(std::span<std::int64_t> values,
 
 void Communicator::all_reduce(std::span<std::int64_t> values, Extremum extremum,
                               Subject subject) {
+  if (extremum != Extremum::minimum && extremum != Extremum::maximum) {
+    throw InvalidArgument(detail::concat(
+        detail::name_of(subject),
+        " refused: unknown Extremum (expected a code from 0 to 1, got ",
+        static_cast<int>(extremum), "): use an enumerator"));
+  }
   all_reduce_with(
       *this, values, subject, [extremum](std::int64_t a, std::int64_t b) {
         return extremum == Extremum::minimum ? std::min(a, b) : std::max(a, b);

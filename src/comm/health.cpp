@@ -37,8 +37,10 @@ void Health::require(const Subject& refused) const {
 }
 
 std::string name_of(const Subject& subject) {
-  if (subject.bucket < 0) return subject.operation;
-  return concat(subject.operation, " of bucket ", subject.bucket);
+  const std::string_view operation =
+      subject.operation != nullptr ? subject.operation : "collective";
+  if (subject.bucket < 0) return std::string(operation);
+  return concat(operation, " of bucket ", subject.bucket);
 }
 
 }  // namespace kzero::detail

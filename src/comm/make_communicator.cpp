@@ -22,17 +22,34 @@ namespace {
 using detail::check_mpi;
 using detail::concat;
 
-void check_options(const CommunicatorOptions& options) {
+/// What is wrong with the options, for people; empty when nothing is.
+std::string problem_of(const CommunicatorOptions& options) {
+  if (options.backend > Backend::mpi || options.backend < Backend::automatic) {
+    return concat("unknown Backend (expected a code from 0 to 2, got ",
+                  static_cast<int>(options.backend), "): use an enumerator");
+  }
   constexpr std::int64_t most = std::numeric_limits<int>::max();
   if (options.message_bytes < 1 || options.message_bytes > most) {
-    throw InvalidArgument(concat("message_bytes is ", options.message_bytes,
-                                 ": give 1 to ", most));
+    return concat("message_bytes is ", options.message_bytes, ": give 1 to ",
+                  most);
   }
   if (options.timeout.count() < 1) {
-    throw InvalidArgument(concat("the timeout of a communicator is ",
-                                 options.timeout.count(),
-                                 " ms: give 1 ms or more"));
+    return concat("the timeout of a communicator is ", options.timeout.count(),
+                  " ms: give 1 ms or more");
   }
+  return {};
+}
+
+std::string problem_of(const CommunicatorOptions& options, int ranks) {
+  if (options.backend == Backend::self && ranks > 1) {
+    return concat("backend self is for one rank, the communicator has ", ranks,
+                  ": choose backend automatic or mpi, or give MPI_COMM_SELF");
+  }
+  return problem_of(options);
+}
+
+void throw_if_any(const std::string& problem) {
+  if (!problem.empty()) throw InvalidArgument(problem);
 }
 
 /// Throws unless MPI can be called.
@@ -85,19 +102,18 @@ int ranks_of(MPI_Comm communicator) {
 
 std::shared_ptr<Communicator> make_communicator(MPI_Comm communicator,
                                                 CommunicatorOptions options) {
-  check_options(options);
-  if (options.backend == Backend::self && !mpi_is_usable()) {
-    return std::make_shared<detail::SelfCommunicator>(options.timeout,
-                                                      " (chosen by option)");
+  if (!mpi_is_usable()) {
+    throw_if_any(problem_of(options));
+    if (options.backend == Backend::self) {
+      return std::make_shared<detail::SelfCommunicator>(options.timeout,
+                                                        " (chosen by option)");
+    }
   }
   require_mpi();
   const int ranks = ranks_of(communicator);
-  if (options.backend == Backend::self) {
-    if (ranks > 1) {
-      throw InvalidArgument(
-          concat("backend self is for one rank, the communicator has ", ranks,
-                 ": choose backend automatic or mpi, or give MPI_COMM_SELF"));
-    }
+  const std::string problem = problem_of(options, ranks);
+  if (ranks == 1) throw_if_any(problem);
+  if (options.backend == Backend::self && ranks == 1) {
     return std::make_shared<detail::SelfCommunicator>(options.timeout,
                                                       " (chosen by option)");
   }
@@ -117,9 +133,14 @@ std::shared_ptr<Communicator> make_communicator(MPI_Comm communicator,
                                                         std::move(choice));
     }
   }
+  // A rank whose options are wrong meets the others all the same, so that none
+  // waits for it.
+  if (options.timeout.count() < 1) {
+    options.timeout = CommunicatorOptions().timeout;
+  }
   return std::make_shared<detail::MpiCommunicator>(
       detail::duplicate(communicator, options.timeout), options,
-      std::move(choice));
+      std::move(choice), problem);
 }
 
 }  // namespace kzero

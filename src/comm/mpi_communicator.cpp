@@ -28,22 +28,36 @@ struct MpiState {
 
 MpiCommunicator::MpiCommunicator(MPI_Comm duplicate,
                                  const CommunicatorOptions& options,
-                                 std::string choice)
+                                 std::string choice, const std::string& problem)
     : choice_(std::move(choice)),
       state_(std::make_shared<MpiState>(duplicate, options.timeout)) {
-  agree_on_message_bytes(options.message_bytes);
+  agree(options.message_bytes, problem);
 }
 
 MpiCommunicator::~MpiCommunicator() = default;
 
-void MpiCommunicator::agree_on_message_bytes(std::int64_t bytes) {
-  std::vector<std::int64_t> all(static_cast<std::size_t>(size()));
-  all_gather(&bytes, sizeof(bytes), all.data(), {"making a communicator"});
+void MpiCommunicator::agree(std::int64_t bytes, const std::string& problem) {
+  struct Finding {
+    std::int64_t message_bytes = 0;
+    std::int64_t problem_size = 0;
+  };
+  constexpr Subject subject{"making a communicator"};
+  const Finding mine{bytes, static_cast<std::int64_t>(problem.size())};
+  std::vector<Finding> all(static_cast<std::size_t>(size()));
+  all_gather(&mine, sizeof(mine), all.data(), subject);
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    if (all[peer] == all[0]) continue;
+    if (all[peer].problem_size == 0) continue;
+    std::string text = problem;
+    text.resize(static_cast<std::size_t>(all[peer].problem_size));
+    broadcast(text.data(), all[peer].problem_size, static_cast<int>(peer),
+              subject);
+    throw InvalidArgument(concat(text, " (found on rank ", peer, ")"));
+  }
+  for (std::size_t peer = 0; peer < all.size(); ++peer) {
+    if (all[peer].message_bytes == all[0].message_bytes) continue;
     throw InvalidArgument(concat(
         "message_bytes differ between the ranks of a communicator (rank 0: ",
-        all[0], ", rank ", peer, ": ", all[peer],
+        all[0].message_bytes, ", rank ", peer, ": ", all[peer].message_bytes,
         "): give every rank the same"));
   }
   state_->link.set_message_bytes(bytes);
@@ -91,7 +105,7 @@ Ticket MpiCommunicator::start_all_gather(const GatherArguments& arguments) {
 void MpiCommunicator::all_gather(const void* send, std::int64_t bytes,
                                  void* receive, Subject subject) {
   check_bytes(send, bytes, subject);
-  check_bytes(receive, bytes, subject);
+  check_bytes(receive, bytes, subject, size());
   state_->link.run(subject, [&] {
     state_->small.all_gather(send, bytes, receive, subject);
   });

@@ -16,9 +16,10 @@ struct MpiState;
 class MpiCommunicator final : public Communicator {
  public:
   /// Takes a duplicate over; choice is what describe() adds. Collective:
-  /// throws InvalidArgument on every rank when message_bytes differ.
+  /// throws InvalidArgument on every rank when message_bytes differ, or when
+  /// any rank has a problem with its arguments.
   MpiCommunicator(MPI_Comm duplicate, const CommunicatorOptions& options,
-                  std::string choice);
+                  std::string choice, const std::string& problem);
   ~MpiCommunicator() override;
 
   int rank() const override;
@@ -40,7 +41,7 @@ class MpiCommunicator final : public Communicator {
   void barrier(Subject subject) override;
 
  private:
-  void agree_on_message_bytes(std::int64_t bytes);
+  void agree(std::int64_t message_bytes, const std::string& problem);
 
   std::string choice_;
   std::shared_ptr<MpiState> state_;  // kept by operations under way as well

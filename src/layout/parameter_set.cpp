@@ -68,12 +68,13 @@ void check_options(std::string_view name, const ParameterOptions& options) {
   if (options.chunk < 0)
     refuse(name, concat("negative chunk (expected zero or more, got ",
                         options.chunk, "): number the chunks from 0"));
-  if (options.model_parallel > ModelParallel::split)
+  if (options.model_parallel < ModelParallel::replicated ||
+      options.model_parallel > ModelParallel::split)
     refuse(name, concat("unknown ModelParallel (expected a code from 0 to 1, "
                         "got ",
                         static_cast<int>(options.model_parallel),
                         "): use an enumerator"));
-  if (options.unmarked > Unmarked::keep)
+  if (options.unmarked < Unmarked::zero || options.unmarked > Unmarked::keep)
     refuse(name,
            concat("unknown Unmarked (expected a code from 0 to 1, got ",
                   static_cast<int>(options.unmarked), "): use an enumerator"));
@@ -155,9 +156,13 @@ ParameterId ParameterSet::add(std::string name,
 
 void ParameterSet::tie(ParameterInfo& info) {
   using detail::concat;
-  if (tied_elsewhere_.contains(info.name))
-    refuse(info.name,
-           "declared after a parameter that is tied to it: declare it first");
+  if (tied_elsewhere_.contains(info.name)) {
+    std::string_view tied;
+    for (const ParameterInfo& each : parameters_)
+      if (each.tied_to == info.name && tied.empty()) tied = each.name;
+    refuse(info.name, concat("declared after parameter ", detail::quoted(tied),
+                             ", which is tied to it: declare it first"));
+  }
   if (info.tied_to.empty()) return;
   if (info.tied_to == info.name)
     refuse(info.name, "tied to itself: name the other parameter");

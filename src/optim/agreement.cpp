@@ -81,10 +81,9 @@ void throw_first_problem(Communicator& communicator, Subject subject,
   const std::string root_text = broadcast_text(communicator, subject, text, 0);
   const std::string other_text =
       broadcast_text(communicator, subject, text, static_cast<int>(teller));
-  throw InvalidArgument(
-      concat("ranks disagree (", subject.operation, "): rank 0 has ", root_text,
-             ", rank ", teller, " has ", other_text,
-             ": give the same parameters and options on every rank"));
+  throw InvalidArgument(concat(
+      "ranks disagree (", subject.operation, "): rank 0 has ", root_text,
+      ", rank ", teller, " has ", other_text, ": give every rank the same"));
 }
 
 }  // namespace

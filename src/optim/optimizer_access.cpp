@@ -85,6 +85,7 @@ void OptimizerAccess::set_loss_scale(ShardedOptimizer& optimizer,
 
 void OptimizerAccess::synchronize(ShardedOptimizer& optimizer,
                                   const char* what) {
+  static_cast<void>(optimizer.communicator());  // throws where moved from
   optimizer.core_->require_unmarked(what);
   fence(optimizer.core_->space, "kzero::wait");
 }

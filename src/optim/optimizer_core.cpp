@@ -56,6 +56,39 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
   set_up_steps();
 }
 
+void OptimizerCore::agree_on_groups(
+    const std::shared_ptr<Communicator>& communicator,
+    const ParameterSet& parameters, const OptimizerOptions& options,
+    std::string problem) {
+  Communicator* group = options.model_parallel.get();
+  if (group == communicator.get()) {
+    problem =
+        "OptimizerOptions::model_parallel is the optimizer's own communicator "
+        "(expected another one, got the same): give the group of ranks that "
+        "hold the other parts of this rank's copy of the model, or nothing";
+    group = nullptr;
+  }
+  try {
+    require_agreement(
+        *communicator, set_up,
+        [group](const auto& fact) {
+          fact("model_parallel",
+               group == nullptr
+                   ? "none"
+                   : concat("a group of ", group->size(), " ranks"));
+        },
+        problem);
+  } catch (const InvalidArgument& error) {
+    // Who has a group tells it, where the ranks of other groups wait.
+    if (group == nullptr) throw;
+    try {
+      agree_on_model(*group, parameters, options, error.what());
+    } catch (const InvalidArgument&) {
+    }
+    throw;
+  }
+}
+
 void OptimizerCore::agree(std::string problem) {
   const auto facts = [this](const auto& fact) {
     for_each_setup_fact(parameters, options, fact);
@@ -97,6 +130,11 @@ void OptimizerCore::throw_on_all(const std::string& problem) {
 }
 
 void OptimizerCore::validate_options() const {
+  if (options.groups.contains(""))
+    throw InvalidArgument(
+        concat("OptimizerOptions::groups has a rule (",
+               to_string(options.groups.at("")),
+               ") for a group without a name: expected a name, got \"\""));
   if (options.schedule != Schedule::at_step)
     throw InvalidArgument(concat(
         "OptimizerOptions::schedule is unknown (expected Schedule::at_step, "
@@ -175,8 +213,6 @@ void OptimizerCore::set_up_plan() {
   with_ranks.ranks = communicator->size();
   plan = make_plan(parameters, with_ranks);
   segments = plan.segments(communicator->rank());
-  tiles = TileTable(plan, segments, communicator->rank());
-
   std::stable_sort(segments.begin(), segments.end(),
                    [](const Segment& a, const Segment& b) {
                      return a.parameter < b.parameter;
@@ -188,6 +224,8 @@ void OptimizerCore::set_up_plan() {
     segment_begin_[i] += segment_begin_[i - 1];
 }
 
+// Everything whose size depends on the number of elements: a model that does
+// not fit is refused by the first large allocation.
 void OptimizerCore::set_up_storage() {
   std::vector<std::size_t> state_arrays(plan.buffers().size(), 0);
   for (std::int64_t i = 0; i < parameters.size(); ++i) {
@@ -219,6 +257,8 @@ void OptimizerCore::set_up_storage() {
       work.state[array] = storage->state_shard(i, array);
     buckets.push_back(work);
   }
+  const int rank = communicator->rank();
+  tiles = TileTable(plan, plan.segments(rank), rank);
 }
 
 void OptimizerCore::set_up_steps() {
@@ -250,7 +290,8 @@ std::size_t OptimizerCore::group_index(const std::string& name) const {
   for (const std::string& each : group_names)
     known += concat(known.empty() ? "" : ", ", quoted(each));
   throw InvalidArgument(concat("no parameter is in group ", quoted(name),
-                               ": the groups are ", known));
+                               ": the groups are ",
+                               known.empty() ? "none" : known));
 }
 
 std::span<const Segment> OptimizerCore::segments_of(ParameterId id) const {
@@ -260,11 +301,12 @@ std::span<const Segment> OptimizerCore::segments_of(ParameterId id) const {
   return std::span(segments).subspan(begin, end - begin);
 }
 
-void OptimizerCore::require_averaged() const {
+void OptimizerCore::require_averaged(const ParameterInfo& info) const {
   if (averaged_is_valid_) return;
-  throw InvalidArgument(
-      "there is no averaged gradient: read it after a step() that updated, "
-      "before gradients are zeroed or marked again");
+  throw InvalidArgument(concat("there is no averaged gradient of parameter ",
+                               quoted(info.name),
+                               ": read it after a step() that updated, "
+                               "before gradients are zeroed or marked again"));
 }
 
 std::byte* OptimizerCore::averaged_gradient(const Segment& segment) const {

@@ -46,6 +46,14 @@ class OptimizerCore {
   OptimizerCore(std::shared_ptr<Communicator> communicator,
                 ParameterSet parameters, OptimizerOptions options,
                 const ExecutionSpace& space);
+  /// Collective; comes before the constructor. Either every rank of the
+  /// communicator has a model-parallel group, or none. Every rank throws
+  /// InvalidArgument otherwise, and when any has a problem.
+  static void agree_on_groups(const std::shared_ptr<Communicator>& communicator,
+                              const ParameterSet& parameters,
+                              const OptimizerOptions& options,
+                              std::string problem);
+
   // Its parts refer to one another.
   OptimizerCore(const OptimizerCore&) = delete;
   OptimizerCore& operator=(const OptimizerCore&) = delete;
@@ -63,8 +71,9 @@ class OptimizerCore {
   /// Throws InvalidArgument when a parameter was marked since the last step.
   void require_unmarked(const char* what) const { marks_.require_none(what); }
 
-  /// Throws InvalidArgument when the last step has left no averaged gradient.
-  void require_averaged() const;
+  /// Throws InvalidArgument when the last step has left no averaged gradient;
+  /// info is what was asked for.
+  void require_averaged(const ParameterInfo& info) const;
   /// First element of a segment in it.
   std::byte* averaged_gradient(const Segment& segment) const;
 

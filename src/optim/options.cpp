@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-#include <cmath>
 #include <kzero/error.hpp>
 #include <kzero/optimizer_options.hpp>
+#include <limits>
 
 #include "core/message.hpp"
 
@@ -12,15 +12,19 @@ namespace kzero {
 Nonfinite Nonfinite::throw_after(int steps) {
   if (steps < 1)
     throw InvalidArgument(detail::concat("Nonfinite::throw_after(", steps,
-                                         "): expected 1 step or more"));
+                                         "): expected 1 step or more; use "
+                                         "Nonfinite::report to go on"));
   return Nonfinite(Action::throw_after, steps);
 }
 
 Reduction Reduction::divide_by(double divisor) {
-  if (!(std::isfinite(divisor) && divisor > 0.0))
+  using Limits = std::numeric_limits<float>;
+  if (!(divisor >= static_cast<double>(Limits::min()) &&
+        divisor <= static_cast<double>(Limits::max())))
     throw InvalidArgument(
         detail::concat("Reduction::divide_by(", divisor,
-                       "): expected a finite number above 0"));
+                       "): expected a normal float32 number above 0 (1.2e-38 "
+                       "to 3.4e38); Reduction::sum divides by nothing"));
   return Reduction(divisor);
 }
 

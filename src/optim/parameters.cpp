@@ -32,18 +32,21 @@ std::string problem_of(void (*call)(void*, ParameterWriter&), void* function,
 void OptimizerCore::write_parameters(int root,
                                      void (*call)(void*, ParameterWriter&),
                                      void* function, ParameterWriter* writer) {
-  constexpr Subject subject{"write_parameters"};
+  const Subject subject{call != nullptr ? "write_parameters"
+                                        : "broadcast_parameters"};
   std::string problem;
   try {
     if (root < 0 || root >= communicator->size())
-      throw InvalidArgument(concat("write_parameters: root ", root,
-                                   " is not one of the ", communicator->size(),
-                                   " ranks"));
-    require_unmarked("write_parameters");
+      throw InvalidArgument(concat(
+          subject.operation, ": root is ", root, ", ranks are 0 to ",
+          communicator->size() - 1, ": give the rank that has the values"));
+    require_unmarked(subject.operation);
   } catch (const InvalidArgument& error) {
     problem = error.what();
   }
-  throw_if_any(*communicator, subject, problem);
+  require_agreement(
+      *communicator, subject,
+      [root](const auto& fact) { fact("root", concat(root)); }, problem);
 
   if (communicator->rank() == root && call != nullptr)
     problem = problem_of(call, function, *writer);
@@ -54,7 +57,7 @@ void OptimizerCore::write_parameters(int root,
     const BucketWork& bucket = buckets[static_cast<std::size_t>(i)];
     communicator->broadcast(bucket.parameters,
                             plan.shards(i).total() * size_of(bucket.dtype),
-                            root, {"write_parameters", i});
+                            root, {subject.operation, i});
   }
   reload_main();
   throw_if_any(*communicator, subject, problem);

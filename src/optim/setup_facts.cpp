@@ -4,21 +4,11 @@
 #include "optim/setup_facts.hpp"
 
 #include <kzero/version.hpp>
-#include <limits>
-#include <sstream>
 
 #include "core/message.hpp"
 
 namespace kzero::detail {
 namespace {
-
-// Enough digits to tell any two doubles apart.
-std::string exact(double value) {
-  std::ostringstream text;
-  text.precision(std::numeric_limits<double>::max_digits10);
-  text << value;
-  return text.str();
-}
 
 std::string describe(const ParameterInfo& info) {
   std::string text = quoted(info.name);
@@ -39,8 +29,7 @@ std::string describe(const ParameterInfo& info) {
 std::string to_string(const Rule& rule) {
   std::string text = concat(rule.name(), "(");
   for (std::string_view name : rule.hyperparameters())
-    text += concat(text.back() == '(' ? "" : ", ", name, " ",
-                   exact(rule.get(name)));
+    text += concat(text.back() == '(' ? "" : ", ", name, " ", rule.get(name));
   return text + ")";
 }
 
@@ -63,7 +52,7 @@ std::string to_string(const Nonfinite& nonfinite) {
 std::string to_string(const Reduction& reduction) {
   if (reduction == Reduction::mean) return "mean over ranks";
   if (reduction == Reduction::sum) return "sum over ranks";
-  return concat("sum over ranks / ", exact(reduction.divisor(1)));
+  return concat("sum over ranks / ", reduction.divisor(1));
 }
 
 std::string to_string(const Scaler& scaler) {
@@ -95,7 +84,7 @@ void for_each_setup_fact(const ParameterSet& parameters,
     fact(concat("rule of group ", quoted(name)), to_string(rule));
   fact("schedule", concat(static_cast<int>(options.schedule)));
   fact("gather", concat(static_cast<int>(options.gather)));
-  fact("clip_norm", options.clip_norm ? exact(*options.clip_norm) : "none");
+  fact("clip_norm", options.clip_norm ? concat(*options.clip_norm) : "none");
   fact("nonfinite", to_string(options.nonfinite));
   fact("scaler", to_string(options.scaler));
   fact("model_parallel",

@@ -20,22 +20,39 @@ void throw_view_rank(const ViewReference& reference, std::size_t rank) {
 }
 
 void throw_view_extent(const ViewReference& reference, std::size_t dimension,
-                       std::size_t extent) {
-  const std::int64_t real = reference.extents.size() > dimension
-                                ? reference.extents[dimension]
-                                : reference.size;
+                       std::size_t real, std::size_t asked) {
   throw InvalidArgument(concat("parameter ", quoted(reference.name), " has ",
                                real, " elements along dimension ", dimension,
-                               ", but the view's type says ", extent));
+                               ", but the view's type says ", asked,
+                               ": give that number, or * for any"));
 }
 
 namespace {
 
-void require_kokkos() {
-  if (!Kokkos::is_initialized())
+/// The core, unless the optimizer was moved from.
+OptimizerCore& live(const std::unique_ptr<OptimizerCore>& core) {
+  if (core) return *core;
+  throw InvalidArgument(
+      "this optimizer was moved from and holds nothing: use the one that it "
+      "was moved to");
+}
+
+/// On the default instance where space is null.
+std::unique_ptr<OptimizerCore> make_core(
+    std::shared_ptr<Communicator> communicator, ParameterSet parameters,
+    OptimizerOptions options, const ExecutionSpace* space) {
+  if (!communicator)
     throw InvalidArgument(
+        "the communicator is null: make one with make_communicator");
+  std::string problem;
+  if (!Kokkos::is_initialized())
+    problem =
         "Kokkos is not initialised (or finalised already): call "
-        "Kokkos::initialize or kzero::initialize before an optimizer is made");
+        "Kokkos::initialize or kzero::initialize before an optimizer is made";
+  OptimizerCore::agree_on_groups(communicator, parameters, options, problem);
+  return std::make_unique<OptimizerCore>(
+      std::move(communicator), std::move(parameters), std::move(options),
+      space != nullptr ? *space : ExecutionSpace());
 }
 
 void require_dtype(const ParameterInfo& info, DType dtype, DType asked,
@@ -43,7 +60,9 @@ void require_dtype(const ParameterInfo& info, DType dtype, DType asked,
   if (dtype == asked) return;
   throw InvalidArgument(concat(what, " of parameter ", quoted(info.name),
                                " is ", to_string(dtype), ", but a view of ",
-                               to_string(asked), " was asked for"));
+                               to_string(asked),
+                               " was asked for: name its own type, or use "
+                               "visit()"));
 }
 
 ViewReference reference(const ParameterInfo& info, void* data, DType dtype,
@@ -63,29 +82,20 @@ void require_gradient(const ParameterInfo& info) {
 }  // namespace
 }  // namespace detail
 
-using detail::OptimizerCore;
+using detail::live;
 
 ShardedOptimizer::ShardedOptimizer(std::shared_ptr<Communicator> communicator,
                                    ParameterSet parameters,
                                    OptimizerOptions options,
-                                   const ExecutionSpace& space) {
-  if (!communicator)
-    throw InvalidArgument(
-        "the communicator is null: make one with make_communicator");
-  detail::require_kokkos();
-  core_ = std::make_unique<OptimizerCore>(std::move(communicator),
-                                          std::move(parameters),
-                                          std::move(options), space);
-}
+                                   const ExecutionSpace& space)
+    : core_(detail::make_core(std::move(communicator), std::move(parameters),
+                              std::move(options), &space)) {}
 
 ShardedOptimizer::ShardedOptimizer(std::shared_ptr<Communicator> communicator,
                                    ParameterSet parameters,
                                    OptimizerOptions options)
-    : ShardedOptimizer(std::move(communicator), std::move(parameters),
-                       std::move(options), [] {
-                         detail::require_kokkos();
-                         return ExecutionSpace();
-                       }()) {}
+    : core_(detail::make_core(std::move(communicator), std::move(parameters),
+                              std::move(options), nullptr)) {}
 
 ShardedOptimizer::~ShardedOptimizer() = default;
 ShardedOptimizer::ShardedOptimizer(ShardedOptimizer&&) noexcept = default;
@@ -95,8 +105,8 @@ ShardedOptimizer& ShardedOptimizer::operator=(ShardedOptimizer&&) noexcept =
 detail::ViewReference ShardedOptimizer::parameter_reference(
     ParameterId id, DType dtype, const ExecutionSpace&) {
   const ParameterInfo& info = parameters()[id];
-  std::byte* data = core_->bucket_of(id).parameters +
-                    core_->in_bucket(id).begin * size_of(info.dtype);
+  std::byte* data = live(core_).bucket_of(id).parameters +
+                    live(core_).in_bucket(id).begin * size_of(info.dtype);
   return detail::reference(info, data, info.dtype, dtype, "the value");
 }
 
@@ -104,8 +114,9 @@ detail::ViewReference ShardedOptimizer::gradient_reference(
     ParameterId id, DType dtype, const ExecutionSpace&) {
   const ParameterInfo& info = parameters()[id];
   detail::require_gradient(info);
-  std::byte* data = core_->bucket_of(id).gradients +
-                    core_->in_bucket(id).begin * size_of(info.gradient_dtype);
+  std::byte* data =
+      live(core_).bucket_of(id).gradients +
+      live(core_).in_bucket(id).begin * size_of(info.gradient_dtype);
   return detail::reference(info, data, info.gradient_dtype, dtype,
                            "the gradient");
 }
@@ -114,7 +125,7 @@ std::span<const Segment> ShardedOptimizer::averaged_segments(ParameterId id,
                                                              DType dtype) {
   const ParameterInfo& info = parameters()[id];
   detail::require_gradient(info);
-  core_->require_averaged();
+  live(core_).require_averaged(info);
   detail::require_dtype(info, main_dtype(info.dtype), dtype,
                         "the averaged gradient");
   return segments(id);
@@ -122,7 +133,7 @@ std::span<const Segment> ShardedOptimizer::averaged_segments(ParameterId id,
 
 detail::ViewReference ShardedOptimizer::averaged_reference(
     ParameterId id, const Segment& segment) {
-  return {core_->averaged_gradient(segment),
+  return {live(core_).averaged_gradient(segment),
           {},
           segment.in_shard.size(),
           parameters()[id].name};
@@ -131,65 +142,69 @@ detail::ViewReference ShardedOptimizer::averaged_reference(
 void ShardedOptimizer::write_parameters_with(
     int root, void (*call)(void*, ParameterWriter&), void* function) {
   ParameterWriter writer(*this);
-  core_->write_parameters(root, call, function, &writer);
+  live(core_).write_parameters(root, call, function, &writer);
 }
 
 void ShardedOptimizer::broadcast_parameters(int root) {
-  core_->write_parameters(root, nullptr, nullptr, nullptr);
+  live(core_).write_parameters(root, nullptr, nullptr, nullptr);
 }
 
 void ShardedOptimizer::reload_main_from_parameters() {
-  core_->require_unmarked("reload_main_from_parameters");
-  core_->reload_main();
+  live(core_).require_unmarked("reload_main_from_parameters");
+  live(core_).reload_main();
 }
 
 void ShardedOptimizer::zero_gradients(const ExecutionSpace& space) {
-  core_->zero_gradients(space);
+  live(core_).zero_gradients(space);
 }
 
 void ShardedOptimizer::mark_ready(ParameterId id, const ExecutionSpace& space) {
-  core_->mark_ready(id, space);
+  live(core_).mark_ready(id, space);
 }
 
-StepReport ShardedOptimizer::step() { return core_->step(std::nullopt); }
+StepReport ShardedOptimizer::step() { return live(core_).step(std::nullopt); }
 
 StepReport ShardedOptimizer::step_with_loss(double loss) {
-  return core_->step(loss);
+  return live(core_).step(loss);
 }
 
-double ShardedOptimizer::loss_scale() const { return core_->loss_scale.scale; }
+double ShardedOptimizer::loss_scale() const {
+  return live(core_).loss_scale.scale;
+}
 
 LossScaleView ShardedOptimizer::device_loss_scale() const {
-  return LossScaleView(&core_->loss_scale.scale);
+  return LossScaleView(&live(core_).loss_scale.scale);
 }
 
 Group ShardedOptimizer::group(const std::string& name) {
-  return {*core_, core_->group_index(name)};
+  return {live(core_), live(core_).group_index(name)};
 }
 
 std::int64_t ShardedOptimizer::update_count(ParameterId id) const {
-  return core_->update_count(parameters()[id].storage);
+  return live(core_).update_count(parameters()[id].storage);
 }
 
-std::int64_t ShardedOptimizer::steps() const { return core_->steps; }
+std::int64_t ShardedOptimizer::steps() const { return live(core_).steps; }
 
 std::span<const Segment> ShardedOptimizer::segments(ParameterId id) const {
-  return core_->segments_of(id);
+  return live(core_).segments_of(id);
 }
 
 const ParameterSet& ShardedOptimizer::parameters() const {
-  return core_->parameters;
+  return live(core_).parameters;
 }
 const OptimizerOptions& ShardedOptimizer::options() const {
-  return core_->options;
+  return live(core_).options;
 }
-const Plan& ShardedOptimizer::plan() const { return core_->plan; }
+const Plan& ShardedOptimizer::plan() const { return live(core_).plan; }
 const std::shared_ptr<Communicator>& ShardedOptimizer::communicator() const {
-  return core_->communicator;
+  return live(core_).communicator;
 }
 
-std::string ShardedOptimizer::describe() const { return core_->describe(); }
-Memory ShardedOptimizer::memory() const { return core_->memory(); }
+std::string ShardedOptimizer::describe() const {
+  return live(core_).describe();
+}
+Memory ShardedOptimizer::memory() const { return live(core_).memory(); }
 
 const std::string& Group::name() const { return core_->group_names[index_]; }
 std::string_view Group::rule() const { return core_->rules[index_].name(); }
