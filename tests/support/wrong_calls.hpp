@@ -105,8 +105,9 @@ inline void expect_refused(const WrongCall& row) {
     EXPECT_NE(outcome.message.find(part), std::string::npos)
         << "'" << part << "' is not in: " << outcome.message;
   // "problem: what to do", or at least "what: problem".
-  if (row.throws == Throws::invalid_argument)
+  if (row.throws == Throws::invalid_argument) {
     EXPECT_NE(outcome.message.find(": "), std::string::npos) << outcome.message;
+  }
 
   for (const std::uint64_t thrown :
        all_ranks_have(static_cast<std::uint64_t>(outcome.thrown)))
