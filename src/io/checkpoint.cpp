@@ -20,11 +20,27 @@ namespace {
 
 using namespace detail;
 
+void check(const LoadOptions& options) {
+  if (options.match != Match::strict && options.match != Match::partial)
+    throw InvalidArgument(
+        concat("LoadOptions::match is unknown (expected a code from 0 to 1, "
+               "got ",
+               static_cast<int>(options.match), "): use an enumerator"));
+  if (options.other_rule != OtherRule::refuse &&
+      options.other_rule != OtherRule::start_anew)
+    throw InvalidArgument(
+        concat("LoadOptions::other_rule is unknown (expected a code from 0 to "
+               "1, got ",
+               static_cast<int>(options.other_rule), "): use an enumerator"));
+}
+
 /// Collective. Throws InvalidArgument on every rank when any rank is between a
-/// mark and step().
-void synchronize(ShardedOptimizer& optimizer, const char* what) {
+/// mark and step(), or has wrong options.
+void synchronize(ShardedOptimizer& optimizer, const char* what,
+                 const LoadOptions& options = {}) {
   std::string problem;
   try {
+    check(options);
     OptimizerAccess::synchronize(optimizer, what);
   } catch (const InvalidArgument& error) {
     problem = error.what();
@@ -73,7 +89,7 @@ void save_checkpoint(ShardedOptimizer& optimizer,
 CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
                                   const std::filesystem::path& path,
                                   const LoadOptions& options) {
-  synchronize(optimizer, "load_checkpoint");
+  synchronize(optimizer, "load_checkpoint", options);
   Communicator& communicator = *optimizer.communicator();
   RootStatus status(communicator, {"load"});
   FileLayout model;

@@ -30,16 +30,19 @@ void naming_path(const std::filesystem::path& path, F&& f) {
 
 /// Opens it before HDF5 does, which hides the reasons of the system.
 void require_readable(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path))
-    throw CheckpointError(error_text(EISDIR));
-  errno = 0;
-  if (!std::ifstream(path, std::ios::binary))
-    throw CheckpointError(error_text(errno));
+  if (path.empty())
+    throw CheckpointError("the path names no file: give folder and name");
+  errno = std::filesystem::is_directory(path) ? EISDIR : 0;
+  if (errno == 0 && std::ifstream(path, std::ios::binary)) return;
+  throw CheckpointError(error_text(errno) +
+                        ": give a file that save_checkpoint has written");
 }
 
 Handle open_hdf5(const std::filesystem::path& path) {
   const htri_t known = H5Fis_hdf5(path.c_str());
-  if (known == 0) throw CheckpointError("it is not an HDF5 file");
+  if (known == 0)
+    throw CheckpointError(
+        "it is not an HDF5 file: give one that save_checkpoint has written");
   const Handle access = own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "H5Pcreate");
   check_hdf5(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG),
              "H5Pset_fclose_degree");

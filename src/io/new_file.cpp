@@ -76,7 +76,7 @@ std::string error_text(int error) {
 NewFile::NewFile(const std::filesystem::path& path) : path_(path) {
   const std::string name = path.filename().string();
   if (name.empty() || name == "." || name == "..")
-    fail(0, "the path names no file");
+    fail(0, "the path names no file: give folder and name");
   // The caller may change to another folder before the file takes its name.
   path_ = std::filesystem::absolute(path);
   std::error_code ignored;

@@ -171,7 +171,10 @@ UserValue read_value(hid_t group, const std::string& link) {
 void check_user_data(const UserData& user) {
   for (const auto& [name, value] : user) {
     if (name.empty())
-      throw CheckpointError("user data has an entry without a name");
+      throw CheckpointError(
+          "user data has an entry without a name (expected a name, got \"\"): "
+          "give "
+          "every entry one");
     const std::string problem = std::visit(Problem(), value);
     if (!problem.empty())
       throw CheckpointError(concat("user data ", detail::quoted(name),

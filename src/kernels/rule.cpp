@@ -117,8 +117,9 @@ void require(bool holds, std::string_view rule, std::string_view name,
 
 void require_not_negative(std::string_view rule, std::string_view name,
                           double value) {
-  require(value >= 0.0 && std::isfinite(value), rule, name, value,
-          "a finite number of 0 or more");
+  constexpr double most = std::numeric_limits<float>::max();
+  require(value >= 0.0 && value <= most, rule, name, value,
+          "a number from 0 to 3.4e38, which float32 holds");
 }
 
 void require_fraction(std::string_view rule, std::string_view name,
@@ -146,9 +147,10 @@ void check_value(const Sgd& rule) {
   require(std::isfinite(rule.dampening), "sgd", "dampening", rule.dampening,
           "a finite number");
   require_not_negative("sgd", "weight_decay", rule.weight_decay);
-  require(!rule.nesterov || (rule.momentum > 0.0 && rule.dampening == 0.0),
-          "sgd", "nesterov", 1.0,
-          "0, or a momentum above 0 and no dampening with it");
+  require(!rule.nesterov || rule.momentum > 0.0, "sgd", "momentum",
+          rule.momentum, "a number above 0, since nesterov is 1");
+  require(!rule.nesterov || rule.dampening == 0.0, "sgd", "dampening",
+          rule.dampening, "0, since nesterov is 1");
 }
 
 void check_value(const Adagrad& rule) {

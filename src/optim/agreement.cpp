@@ -19,15 +19,6 @@ struct Finding {
   std::int64_t problem_size = 0;
 };
 
-std::string broadcast_text(Communicator& communicator, Subject subject,
-                           std::string text, int root) {
-  auto size = static_cast<std::int64_t>(text.size());
-  communicator.broadcast(&size, sizeof size, root, subject);
-  text.resize(static_cast<std::size_t>(size));
-  communicator.broadcast(text.data(), size, root, subject);
-  return text;
-}
-
 std::vector<Finding> exchange(Communicator& communicator, Subject subject,
                               const Finding& finding) {
   std::vector<Finding> all(static_cast<std::size_t>(communicator.size()));
@@ -87,6 +78,15 @@ void throw_first_problem(Communicator& communicator, Subject subject,
 }
 
 }  // namespace
+
+std::string broadcast_text(Communicator& communicator, Subject subject,
+                           std::string text, int root) {
+  auto size = static_cast<std::int64_t>(text.size());
+  communicator.broadcast(&size, sizeof size, root, subject);
+  text.resize(static_cast<std::size_t>(size));
+  communicator.broadcast(text.data(), size, root, subject);
+  return text;
+}
 
 void throw_if_any(Communicator& communicator, Subject subject,
                   const std::string& problem) {

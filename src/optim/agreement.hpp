@@ -19,6 +19,10 @@ namespace kzero::detail {
 void throw_if_any(Communicator& communicator, Subject subject,
                   const std::string& problem);
 
+/// Collective. root's text, on every rank.
+std::string broadcast_text(Communicator& communicator, Subject subject,
+                           std::string text, int root);
+
 /// Facts that must be the same on every rank: calls its argument with each
 /// fact's name and value, always in the same order.
 using FactSource = std::function<void(

@@ -54,9 +54,12 @@ void Marks::clear() {
 
 void Marks::require_none(const char* what) const {
   if (count_ == 0) return;
+  const auto first = std::find(marked_.begin(), marked_.end(), 1);
+  const ParameterId id{first - marked_.begin()};
   throw InvalidArgument(concat(
       what, " between mark_ready and step() (", count_, " of ", markable_,
-      " parameters are marked): gradients that were marked belong to step()"));
+      " parameters are marked, the first is ", quoted((*parameters_)[id].name),
+      "): what is marked belongs to step(), call that first"));
 }
 
 void Marks::write_bits(std::span<std::uint64_t> words) const {

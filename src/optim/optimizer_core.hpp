@@ -142,6 +142,8 @@ class OptimizerCore {
   void zero_unmarked();
   TileWork tile_work(double scale, double clip);
   void reduce(bool update_at_once);
+  /// Collective. Says which hyperparameter of which rank differs.
+  [[noreturn]] void throw_disagreement();
   Totals exchange_totals();
   void update_all(double clip);
   void apply_trust_ratios();

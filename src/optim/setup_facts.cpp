@@ -72,6 +72,14 @@ std::string to_string(const Scaler& scaler) {
   return "unknown";
 }
 
+void for_each_rule_fact(std::span<const std::string> groups,
+                        std::span<const Rule> rules, const Fact& fact) {
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    for (const std::string_view name : rules[i].hyperparameters())
+      fact(concat(name, " of group ", quoted(groups[i])),
+           concat(rules[i].get(name)));
+}
+
 void for_each_setup_fact(const ParameterSet& parameters,
                          const OptimizerOptions& options, const Fact& fact) {
   fact("library version", version());

@@ -7,6 +7,8 @@
 #include <functional>
 #include <kzero/optimizer_options.hpp>
 #include <kzero/parameter_set.hpp>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace kzero::detail {
@@ -16,6 +18,10 @@ using Fact = std::function<void(std::string_view name, std::string_view value)>;
 /// Calls fact with each of them, in a fixed order.
 void for_each_setup_fact(const ParameterSet& parameters,
                          const OptimizerOptions& options, const Fact& fact);
+
+/// Likewise with each hyperparameter of each group.
+void for_each_rule_fact(std::span<const std::string> groups,
+                        std::span<const Rule> rules, const Fact& fact);
 
 /// "adamw(learning_rate 0.001, ...)".
 std::string to_string(const Rule& rule);

@@ -9,7 +9,9 @@
 #include <kzero/error.hpp>
 
 #include "core/message.hpp"
+#include "optim/agreement.hpp"
 #include "optim/optimizer_core.hpp"
+#include "optim/setup_facts.hpp"
 #include "optim/tile_work.hpp"
 #include "storage/kokkos_support.hpp"
 
@@ -96,7 +98,30 @@ void OptimizerCore::reduce(bool update_at_once) {
   }
   if (head_.agreed(marks_)) return;
   marks_.clear();
-  throw InvalidArgument(head_.disagreement());
+  throw_disagreement();
+}
+
+void OptimizerCore::throw_disagreement() {
+  constexpr Subject subject{"step"};
+  std::string text;
+  if (head_.differs_here()) {
+    try {
+      require_agreement(
+          *communicator, subject,
+          [this](const auto& fact) {
+            for_each_rule_fact(group_names, rules, fact);
+          },
+          "");
+    } catch (const InvalidArgument& error) {
+      text = error.what();
+    }
+  }
+  if (options.model_parallel)
+    text = broadcast_text(*options.model_parallel, subject, text,
+                          head_.differing_column());
+  throw InvalidArgument(
+      text +
+      "; nothing was changed: set it by Group::set and call step() again");
 }
 
 // Added in tile order here, then in rank order, so that every rank has the

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "core/message.hpp"
-
 namespace kzero::detail {
 
 StepHead::StepHead(Communicator& communicator, Communicator* model_parallel,
@@ -41,40 +39,28 @@ bool StepHead::agreed(Marks& marks) {
   if (!known_) {
     ticket_->wait();
     ticket_.reset();
-    other_rank_ = -1;
-    other_column_ = -1;
+    differs_here_ = false;
     std::fill(bits_.begin(), bits_.end(), std::uint64_t{0});
-    for (int rank = communicator_->size() - 1; rank >= 0; --rank) {
+    for (int rank = 0; rank < communicator_->size(); ++rank) {
       const std::span theirs = of_rank(rank);
-      if (theirs[0] != of_rank(0)[0]) other_rank_ = rank;
+      differs_here_ = differs_here_ || theirs[0] != of_rank(0)[0];
       for (std::size_t i = 0; i < bits_.size(); ++i) bits_[i] |= theirs[i + 1];
     }
     marks.take_bits(bits_);
+    differing_column_ = differs_here_ ? 0 : -1;
     // Every rank of the model stops when one group has found a difference.
     if (model_parallel_ != nullptr) {
-      const std::int64_t mine = other_rank_;
+      const std::int64_t mine = differs_here_ ? 1 : 0;
       model_parallel_->all_gather(&mine, sizeof mine, columns_.data(),
                                   {"step (hyperparameters)"});
-      const auto other = std::find_if(columns_.begin(), columns_.end(),
-                                      [](auto rank) { return rank >= 0; });
-      if (other != columns_.end()) {
-        other_column_ = static_cast<int>(other - columns_.begin());
-        other_rank_ = static_cast<int>(*other);
-      }
+      const auto found = std::find(columns_.begin(), columns_.end(), 1);
+      differing_column_ = found == columns_.end()
+                              ? -1
+                              : static_cast<int>(found - columns_.begin());
     }
     known_ = true;
   }
-  return other_rank_ < 0;
-}
-
-std::string StepHead::disagreement() const {
-  std::string text = concat("hyperparameters on rank ", other_rank_,
-                            " differ from those on ", "rank 0");
-  if (other_column_ >= 0)
-    text += concat(" (where the model-parallel rank is ", other_column_, ")");
-  return text +
-         "; nothing was changed: set the same values on every rank and call "
-         "step() again";
+  return differing_column_ < 0;
 }
 
 }  // namespace kzero::detail

@@ -9,9 +9,7 @@
 #include <cstdint>
 #include <kzero/communicator.hpp>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "optim/marks.hpp"
@@ -32,8 +30,10 @@ class StepHead {
   /// what is kept. True when every rank has the same hyperparameters.
   bool agreed(Marks& marks);
 
-  /// Why it is not, for the exception.
-  std::string disagreement() const;
+  /// When not agreed: whether ranks of this rank's own communicator differ, and
+  /// the rank in the model-parallel group (0 without one) where ranks do.
+  bool differs_here() const { return differs_here_; }
+  int differing_column() const { return differing_column_; }
 
  private:
   std::span<std::uint64_t> of_rank(int rank) const;
@@ -47,8 +47,8 @@ class StepHead {
   std::vector<std::uint64_t> bits_;
   Ticket ticket_;
   bool known_ = false;
-  int other_rank_ = -1;    // has other hyperparameters than rank 0
-  int other_column_ = -1;  // of the model-parallel group: found a difference
+  bool differs_here_ = false;
+  int differing_column_ = -1;  // -1: all agree
 };
 
 }  // namespace kzero::detail

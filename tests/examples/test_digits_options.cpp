@@ -70,7 +70,13 @@ TEST(DigitsOptions, WrongOnesAreRefused) {
       {"--hidden", "8,,4"},
       {"--hidden", "8,"},
       {"--hidden", "0"},
-      {"--dtype", "float16"},
+      {"--dtype", "float64"},
+      {"--loss-scale", "0"},
+      {"--loss-scale", "1e39"},
+      {"--loss-scale", "dynamic:"},
+      {"--loss-scale", "dynamic8"},
+      {"--loss-scale", "dynamic:0"},
+      {"--loss-scale", "static"},
       {"--activation", "gelu"},
       {"--learning-rate", "-1"},
       {"--learning-rate", "nan"},
@@ -84,6 +90,17 @@ TEST(DigitsOptions, WrongOnesAreRefused) {
   for (const auto& arguments : wrong) {
     EXPECT_THROW(take(arguments), digits::UserError) << arguments[0];
   }
+}
+
+TEST(DigitsOptions, LossScales) {
+  using kzero::DType, kzero::Scaler;
+  EXPECT_FALSE(take({}).scaler.has_value());
+  EXPECT_EQ(take({"--loss-scale", "8"}).scaler, Scaler::constant(8.0));
+  EXPECT_EQ(take({"--loss-scale", "dynamic"}).scaler, Scaler::dynamic());
+  EXPECT_EQ(take({"--loss-scale=dynamic:4"}).scaler->scaling().initial_scale,
+            4.0);
+  EXPECT_EQ(digits::default_scaler(DType::float16), Scaler::dynamic());
+  EXPECT_EQ(digits::default_scaler(DType::bfloat16), Scaler::none);
 }
 
 TEST(DigitsOptions, MessageSaysWhatIsExpected) {

@@ -28,22 +28,40 @@ std::int64_t allocations_of_a_launch() {
   return allocations_of(launch);
 }
 
-class Allocation : public testing::TestWithParam<bool> {};
+enum class Kind { plain, clip, everything };
+
+class Allocation : public testing::TestWithParam<Kind> {};
 
 TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   Kokkos::Tools::Experimental::set_begin_parallel_for_callback(
       [](const char*, std::uint32_t, std::uint64_t*) { ++launches; });
   const std::int64_t a_launch = allocations_of_a_launch();
+  const bool everything = GetParam() == Kind::everything;
   ParameterSet model;
-  for (int i = 0; i < 20; ++i)
-    model.add(detail::concat("p", i), {1000 + i},
-              typed(i % 2 == 0 ? DType::float32 : DType::bfloat16));
+  for (int i = 0; i < 20; ++i) {
+    ParameterOptions kind =
+        typed(i % 2 == 0 ? DType::float32 : DType::bfloat16);
+    if (everything && i % 3 == 0) kind.unmarked = Unmarked::keep;
+    if (everything && i % 5 == 0) kind.group = "lamb";
+    model.add(detail::concat("p", i), {1000 + i}, kind);
+  }
   OptimizerOptions options;
   options.plan.bucket_bytes = 5000;
-  if (GetParam()) options.clip_norm = 1.0;
+  if (GetParam() != Kind::plain) options.clip_norm = 1.0;
+  if (everything) {
+    options.groups["lamb"] = Lamb();
+    options.scaler = Scaler::dynamic();
+  }
   ShardedOptimizer optimizer(world(), model, options);
-  optimizer.step();
-  optimizer.step();
+  // Other parameters are kept at each step, so that their counts part.
+  const auto mark = [&](int step, const ExecutionSpace& on) {
+    for (std::int64_t p = 0; p < model.size(); ++p)
+      if (!everything || p % 4 != step % 4) optimizer.mark_ready({p}, on);
+  };
+  for (int step = 0; step < 8; ++step) {
+    mark(step, ExecutionSpace());
+    optimizer.step();
+  }
 
   // Given, because Kokkos can allocate when an instance is made.
   const ExecutionSpace space;
@@ -51,8 +69,7 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   const std::int64_t allocations = allocations_of([&] {
     for (int step = 0; step < 3; ++step) {
       optimizer.zero_gradients(space);
-      for (std::int64_t p = 0; p < model.size(); ++p)
-        optimizer.mark_ready({p}, space);
+      mark(step, space);
       optimizer.step();
     }
   });
@@ -61,7 +78,9 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   Kokkos::Tools::Experimental::set_begin_parallel_for_callback(nullptr);
 }
 
-INSTANTIATE_TEST_SUITE_P(Clip, Allocation, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Kinds, Allocation,
+                         testing::Values(Kind::plain, Kind::clip,
+                                         Kind::everything));
 
 TEST(Collectives, DependOnBucketsOnly) {
   for (int parameters : {1, 10, 1000}) {
@@ -71,7 +90,7 @@ TEST(Collectives, DependOnBucketsOnly) {
     OptimizerOptions options;
     const auto communicator = std::make_shared<CountingCommunicator>(world());
     ShardedOptimizer optimizer(communicator, model, options);
-    EXPECT_LE(communicator->collectives, 2) << "at construction";
+    EXPECT_LE(communicator->collectives, 3) << "at construction";
     ASSERT_EQ(optimizer.plan().buckets().size(), 1u);
     communicator->collectives = 0;
     optimizer.step();

@@ -185,7 +185,7 @@ TEST_F(WrongUse, OfMarks) {
       call();
     };
   };
-  const std::string marked = "1 of 2 parameters are marked";
+  const std::string marked = "1 of 2 parameters are marked, the first is \"w\"";
   expect_refused_unharmed({
       {"a mark of a foreign id",
        [&] { optimizer.mark_ready(foreign); },
@@ -351,7 +351,11 @@ TEST_F(WrongUse, OfHyperparametersThatDiffer) {
                       if (outcome.thrown == Throws::invalid_argument)
                         throw InvalidArgument(outcome.message);
                     },
-                    {"hyperparameters", concat("rank ", other == 0 ? 1 : other),
+                    {concat("rank 0 has learning_rate of group \"default\" = ",
+                            other == 0 ? "0.25" : "1"),
+                     concat("rank ", other == 0 ? 1 : other,
+                            " has learning_rate of group \"default\" = ",
+                            other == 0 ? "1" : "0.25"),
                      "nothing was changed"},
                     Found::collective});
   expect_refused_unharmed(rows);
