@@ -189,7 +189,7 @@ struct ElementRuleTable {
 
 template <class R, class T, class Parameter>
 void update_own(const UpdateTile& tile) {
-  update_elements<R::state.size(), T, Parameter>(
+  update_elements<std::size(R::state), T, Parameter>(
       *static_cast<const R*>(tile.step), tile);
 }
 
@@ -223,6 +223,17 @@ constexpr ElementRuleTable make_element_rule_table() {
                 "an ElementRule's hyperparameters must have different names "
                 "of letters, digits and underscores, none of them \"name\" or "
                 "\"rule\"");
+  static_assert(
+      !requires(R & rule) { rule.check(); } ||
+          requires(const R& rule) { rule.check(); },
+      "an ElementRule's check() must be const");
+  static_assert(
+      !requires(R & rule, std::int64_t t) { rule.prepared(t); } ||
+          requires(const R& rule, std::int64_t t) {
+            { rule.prepared(t) } -> std::same_as<R>;
+          },
+      "an ElementRule's prepared(t) must be const and return the rule by "
+      "value");
   ElementRuleTable table = {};
   table.name = R::name;
   table.state = R::state;

@@ -38,7 +38,8 @@ class Group {
   const std::string& name() const;
   std::string_view rule() const;  // "adamw", "sgd"
   double get(std::string_view hyperparameter) const;
-  /// Local. Throws as Rule::set does, and between a mark and step().
+  /// Local. Throws as Rule::set does, and between a mark and step(), unless the
+  /// last step() has found that ranks differ.
   /// Ranks that have set different values find out in the next step(), which
   /// changes nothing and throws InvalidArgument on all of them.
   void set(std::string_view hyperparameter, double value);

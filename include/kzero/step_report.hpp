@@ -52,7 +52,8 @@ class StepReport {
   /// Elements of the averaged gradient that are 0, counted likewise.
   std::int64_t zero_count() const { return record_.zero_count; }
 
-  /// Elements of the averaged gradient that are NaN or infinite; 0 with
+  /// Elements of the averaged gradient that are NaN or infinite, counted
+  /// likewise, but at least 1 when there is one anywhere; 0 with
   /// Nonfinite::ignore.
   std::int64_t nonfinite() const { return record_.nonfinite; }
 

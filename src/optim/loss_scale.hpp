@@ -19,9 +19,13 @@ struct LossScaleState {
 /// State of a scaler before the first step.
 LossScaleState initial_state(const Scaler& scaler);
 
+/// Whether gradients can be multiplied by 1/(divisor*scale): both it and the
+/// scale are normal float32 numbers.
+bool is_usable(double scale, double divisor);
+
 /// State after a step; overflow: whether a gradient was not finite. Equation:
-/// include/kzero/scaler.hpp.
+/// include/kzero/scaler.hpp. divisor: of the sum over ranks.
 LossScaleState next_state(const Scaler& scaler, const LossScaleState& state,
-                          bool overflow);
+                          bool overflow, double divisor);
 
 }  // namespace kzero::detail

@@ -10,15 +10,31 @@
 
 namespace kzero::detail {
 
-Marks::Marks(const ParameterSet& parameters) : parameters_(&parameters) {
+namespace {
+
+bool bit(std::span<const std::uint64_t> words, std::int64_t place) {
+  return (words[static_cast<std::size_t>(place / 64)] >> (place % 64) & 1) != 0;
+}
+
+void set_bit(std::span<std::uint64_t> words, std::int64_t place) {
+  words[static_cast<std::size_t>(place / 64)] |= std::uint64_t{1}
+                                                 << (place % 64);
+}
+
+}  // namespace
+
+Marks::Marks(const ParameterSet& parameters, const ModelGroup& model)
+    : parameters_(&parameters), shared_count_(model.keep_count) {
   const auto count = static_cast<std::size_t>(parameters.size());
   marked_.assign(count, 0);
   storage_marked_.assign(count, 0);
   for (std::int64_t i = 0; i < parameters.size(); ++i) {
     const ParameterInfo& info = parameters[{i}];
     if (!info.frozen) ++markable_;
-    if (is_trained_storage(i) && info.unmarked == Unmarked::keep)
+    if (is_trained_storage(i) && info.unmarked == Unmarked::keep) {
       keepers_.push_back(i);
+      shared_place_.push_back(model.keep_place[static_cast<std::size_t>(i)]);
+    }
   }
   if (!keepers_.empty()) kept_.assign(count, 0);
 }
@@ -64,15 +80,32 @@ void Marks::require_none(const char* what) const {
 
 void Marks::write_bits(std::span<std::uint64_t> words) const {
   std::fill(words.begin(), words.end(), std::uint64_t{0});
-  for (std::size_t i = 0; i < keepers_.size(); ++i)
-    if (count_ == 0 || storage_marked(keepers_[i]))
-      words[i / 64] |= std::uint64_t{1} << (i % 64);
+  for (std::int64_t k = 0; k < std::ssize(keepers_); ++k)
+    if (count_ == 0 || storage_marked(keepers_[static_cast<std::size_t>(k)]))
+      set_bit(words, k);
 }
 
 void Marks::take_bits(std::span<const std::uint64_t> words) {
-  for (std::size_t i = 0; i < keepers_.size(); ++i)
-    kept_[static_cast<std::size_t>(keepers_[i])] =
-        (words[i / 64] >> (i % 64) & 1) == 0 ? 1 : 0;
+  for (std::int64_t k = 0; k < std::ssize(keepers_); ++k)
+    kept_[static_cast<std::size_t>(keepers_[static_cast<std::size_t>(k)])] =
+        bit(words, k) ? 0 : 1;
+}
+
+void Marks::write_shared_bits(std::span<const std::uint64_t> words,
+                              std::span<std::uint64_t> shared) const {
+  std::fill(shared.begin(), shared.end(), std::uint64_t{0});
+  for (std::int64_t k = 0; k < std::ssize(keepers_); ++k) {
+    const std::int64_t place = shared_place_[static_cast<std::size_t>(k)];
+    if (place >= 0 && bit(words, k)) set_bit(shared, place);
+  }
+}
+
+void Marks::take_shared_bits(std::span<const std::uint64_t> shared,
+                             std::span<std::uint64_t> words) const {
+  for (std::int64_t k = 0; k < std::ssize(keepers_); ++k) {
+    const std::int64_t place = shared_place_[static_cast<std::size_t>(k)];
+    if (place >= 0 && bit(shared, place)) set_bit(words, k);
+  }
 }
 
 }  // namespace kzero::detail

@@ -10,13 +10,15 @@
 #include <span>
 #include <vector>
 
+#include "optim/model_group.hpp"
+
 namespace kzero::detail {
 
 class Marks {
  public:
   Marks() = default;
-  /// parameters outlives it.
-  explicit Marks(const ParameterSet& parameters);
+  /// parameters outlives it. model: of the model-parallel group.
+  Marks(const ParameterSet& parameters, const ModelGroup& model);
 
   /// Throws InvalidArgument for a parameter that is marked, frozen or not
   /// there.
@@ -45,6 +47,14 @@ class Marks {
   /// From the bits of all ranks or-ed together.
   void take_bits(std::span<const std::uint64_t> words);
 
+  /// The bits of those that other ranks of the model-parallel group hold too,
+  /// in the places that all of them know; from and to the bits above.
+  std::int64_t shared_words() const { return (shared_count_ + 63) / 64; }
+  void write_shared_bits(std::span<const std::uint64_t> words,
+                         std::span<std::uint64_t> shared) const;
+  void take_shared_bits(std::span<const std::uint64_t> shared,
+                        std::span<std::uint64_t> words) const;
+
   /// Whether step() leaves this parameter alone; as take_bits() has found.
   bool kept(std::int64_t parameter) const {
     return !kept_.empty() && kept_[static_cast<std::size_t>(parameter)] != 0;
@@ -67,6 +77,8 @@ class Marks {
   std::vector<std::uint8_t> marked_;          // by parameter
   std::vector<std::uint8_t> storage_marked_;  // by parameter, any of its names
   std::vector<std::int64_t> keepers_;         // with Unmarked::keep
+  std::vector<std::int64_t> shared_place_;    // of a keeper; -1: not shared
+  std::int64_t shared_count_ = 0;
   std::vector<std::uint8_t> kept_;  // by parameter; empty without keepers
   std::int64_t count_ = 0;
   std::int64_t markable_ = 0;

@@ -3,6 +3,7 @@
 
 #include "optim/model_group.hpp"
 
+#include <algorithm>
 #include <kzero/error.hpp>
 #include <map>
 #include <string_view>
@@ -16,11 +17,25 @@ namespace {
 
 constexpr Subject subject{"model-parallel set-up"};
 
+// Words that no rule has in its name.
+constexpr std::string_view split_kind = "split, ";
+constexpr std::string_view kept_kind = "kept when unmarked, ";
+
 /// What the ranks of the group tell of a parameter.
 enum class Role : char { replicated = 'r', split = 's', copy = 'c' };
 
-Role role_of(const ParameterInfo& info, ParameterId id) {
-  if (!info.tied_to.empty() && info.storage == id) return Role::copy;
+/// The parameter of the whole model that this one is tied to; empty for none. A
+/// tie in the set and one beyond it are the same thing here.
+std::string target_of(const ParameterSet& parameters, ParameterId id) {
+  const ParameterInfo& info = parameters[id];
+  const ParameterInfo& storage = parameters[info.storage];
+  if (!storage.tied_to.empty()) return storage.tied_to;
+  return info.storage == id ? std::string() : storage.name;
+}
+
+Role role_of(const ParameterSet& parameters, ParameterId id) {
+  const ParameterInfo& info = parameters[id];
+  if (!info.tied_to.empty()) return Role::copy;
   return info.model_parallel == ModelParallel::split ? Role::split
                                                      : Role::replicated;
 }
@@ -32,16 +47,18 @@ const char* in_words(Role role) {
     case Role::split:
       return "split";
     case Role::copy:
-      return "tied to another rank's";
+      return "tied to another one";
   }
   return "unknown";
 }
 
+/// All in words, to be compared and shown.
 struct Declaration {
   int rank = 0;
   Role role = Role::replicated;
-  std::string shape;  // type and extents, in words
-  std::string tied_to;
+  std::string shape;    // type and extents
+  std::string kind;     // what else a parameter has the same everywhere
+  std::string tied_to;  // name of what it is a copy of
 };
 
 using Declarations = std::multimap<std::string, Declaration, std::less<>>;
@@ -60,21 +77,34 @@ std::string take(std::string_view& bytes) {
   return text;
 }
 
-std::string serialize(const ParameterSet& parameters) {
+std::string kind_of(const ParameterInfo& info,
+                    const OptimizerOptions& options) {
+  if (info.frozen) return "frozen";
+  const auto own = options.groups.find(info.group);
+  return concat(
+      info.model_parallel == ModelParallel::split ? split_kind : "replicated, ",
+      info.unmarked == Unmarked::keep ? kept_kind : "",
+      to_string(own == options.groups.end() ? options.rule : own->second));
+}
+
+std::string serialize(const ParameterSet& parameters,
+                      const OptimizerOptions& options) {
   std::string bytes;
   for (std::int64_t i = 0; i < parameters.size(); ++i) {
     const ParameterInfo& info = parameters[{i}];
     put(bytes, info.name);
-    put(bytes, std::string(1, static_cast<char>(role_of(info, {i}))));
+    put(bytes, std::string(1, static_cast<char>(role_of(parameters, {i}))));
     put(bytes, concat(info.dtype, std::span<const std::int64_t>(info.extents)));
-    put(bytes, info.tied_to);
+    put(bytes, kind_of(info, options));
+    put(bytes, target_of(parameters, {i}));
   }
   return bytes;
 }
 
 Declarations gather_declarations(Communicator& group,
-                                 const ParameterSet& parameters) {
-  const std::string mine = serialize(parameters);
+                                 const ParameterSet& parameters,
+                                 const OptimizerOptions& options) {
+  const std::string mine = serialize(parameters, options);
   Declarations all;
   for (int rank = 0; rank < group.size(); ++rank) {
     std::string bytes = rank == group.rank() ? mine : std::string();
@@ -88,6 +118,7 @@ Declarations gather_declarations(Communicator& group,
       declaration.rank = rank;
       declaration.role = static_cast<Role>(take(rest).front());
       declaration.shape = take(rest);
+      declaration.kind = take(rest);
       declaration.tied_to = take(rest);
       all.emplace(std::move(name), std::move(declaration));
     }
@@ -112,6 +143,18 @@ void check_name(const std::string& name, const Declaration& first,
                " on rank ", other.rank,
                ": declare it as split where ranks hold parts of it, and give "
                "other parameters other names"));
+  if (first.kind != other.kind || first.tied_to != other.tied_to) {
+    const auto in_all_words = [](const Declaration& each) {
+      return each.tied_to.empty()
+                 ? each.kind
+                 : concat(each.kind, ", tied to ", quoted(each.tied_to));
+    };
+    throw InvalidArgument(
+        concat("parameter ", quoted(name), " is ", in_all_words(first),
+               " on model-parallel rank ", first.rank, " and ",
+               in_all_words(other), " on rank ", other.rank,
+               ": one parameter is declared alike everywhere"));
+  }
 }
 
 void check_copy(const Declarations& all, const std::string& name,
@@ -130,6 +173,12 @@ void check_copy(const Declarations& all, const std::string& name,
                                    quoted(each->second.tied_to),
                                    " itself: tie both to that"));
     same_shape = same_shape || each->second.shape == copy.shape;
+    if (each->second.kind != copy.kind)
+      throw InvalidArgument(
+          concat("parameter ", quoted(name), " on model-parallel rank ",
+                 copy.rank, " is ", copy.kind, ", but ", quoted(copy.tied_to),
+                 ", which it is tied to, is ", each->second.kind, " on rank ",
+                 each->second.rank, ": declare copies alike"));
   }
   if (!same_shape)
     throw InvalidArgument(
@@ -170,44 +219,92 @@ ModelGroup single_model(const ParameterSet& parameters) {
   ModelGroup model;
   for (std::int64_t i = 0; i < parameters.size(); ++i) {
     const ParameterInfo& info = parameters[{i}];
-    if (role_of(info, {i}) == Role::copy)
+    if (!info.tied_to.empty() && info.storage.index == i)
       throw InvalidArgument(concat(
           "parameter ", quoted(info.name), " is tied to ", quoted(info.tied_to),
           ", which this set does not have: declare that one first, or give "
           "OptimizerOptions::model_parallel when another rank has it"));
     model.counted.push_back(info.storage.index == i ? 1 : 0);
     model.split_place.push_back(-1);
+    model.keep_place.push_back(-1);
   }
   return model;
 }
 
+namespace {
+
+/// Two ranks of one data-parallel group would count everything twice.
+void require_other_data(Communicator& group, std::uint64_t data_group) {
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(group.size()));
+  group.all_gather(&data_group, sizeof data_group, all.data(), subject);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto same =
+        std::find(all.begin(), all.begin() + std::ptrdiff_t(i), all[i]);
+    if (same != all.begin() + std::ptrdiff_t(i))
+      throw InvalidArgument(concat(
+          "ranks ", same - all.begin(), " and ", i,
+          " of the model-parallel group belong to one optimizer communicator "
+          "(expected every rank to have another one): the group holds one rank "
+          "of each part of the model"));
+  }
+}
+
+/// Numbers the parameters that several ranks hold, under their own name or as a
+/// copy.
+class Places {
+ public:
+  /// Of those whose kind, in words, has this one.
+  Places(const Declarations& all, std::string_view kind) {
+    std::map<std::string_view, std::int64_t> holders;
+    for (const auto& [name, declaration] : all)
+      if (declaration.kind.find(kind) != std::string::npos)
+        ++holders[declaration.tied_to.empty() ? name : declaration.tied_to];
+    for (const auto& [name, count] : holders)
+      if (count > 1) places_.emplace(name, std::ssize(places_));
+  }
+
+  std::int64_t count() const { return std::ssize(places_); }
+  std::int64_t of(std::string_view name) const {
+    const auto place = places_.find(name);
+    return place == places_.end() ? -1 : place->second;
+  }
+
+ private:
+  std::map<std::string_view, std::int64_t> places_;
+};
+
+}  // namespace
+
 ModelGroup agree_on_model(Communicator& group, const ParameterSet& parameters,
                           const OptimizerOptions& options,
+                          std::uint64_t data_group,
                           const std::string& problem) {
   require_agreement(
       group, subject,
       [&](const auto& fact) { for_each_shared_option(options, fact); },
       problem);
   // From here on every rank of the group knows the same and throws alike.
-  const Declarations all = gather_declarations(group, parameters);
+  require_other_data(group, data_group);
+  const Declarations all = gather_declarations(group, parameters, options);
   check(all);
+  const Places split(all, split_kind);
+  const Places kept(all, kept_kind);
   ModelGroup model;
-  std::map<std::string_view, std::int64_t> split;  // in several pieces
-  for (auto each = all.begin(); each != all.end();
-       each = all.upper_bound(each->first))
-    if (each->second.role == Role::split && all.count(each->first) > 1)
-      split.emplace(each->first, model.split_count++);
+  model.split_count = split.count();
+  model.keep_count = kept.count();
   for (std::int64_t i = 0; i < parameters.size(); ++i) {
     const ParameterInfo& info = parameters[{i}];
-    const Role role = role_of(info, {i});
+    const Role role = role_of(parameters, {i});
     const bool counts =
-        info.storage.index == i &&
-        (role == Role::split ||
-         (role == Role::replicated &&
-          all.lower_bound(info.name)->second.rank == group.rank()));
+        role == Role::split ||
+        (role == Role::replicated &&
+         all.lower_bound(info.name)->second.rank == group.rank());
+    const std::string target = target_of(parameters, {i});
+    const std::string_view whole = target.empty() ? info.name : target;
     model.counted.push_back(counts ? 1 : 0);
-    const auto place = split.find(info.name);
-    model.split_place.push_back(place == split.end() ? -1 : place->second);
+    model.split_place.push_back(split.of(whole));
+    model.keep_place.push_back(info.unmarked == Unmarked::keep ? kept.of(whole)
+                                                               : -1);
   }
   return model;
 }

@@ -17,10 +17,14 @@ namespace kzero::detail {
 struct ModelGroup {
   /// By parameter: whether this rank counts it.
   std::vector<std::uint8_t> counted;
-  /// By parameter: its place among those that several ranks of the group hold
-  /// pieces of; -1 for all others.
+  /// By parameter: its place among the split ones that several ranks of the
+  /// group hold pieces or copies of; -1 for all others.
   std::vector<std::int64_t> split_place;
   std::int64_t split_count = 0;
+  /// Likewise among those that are kept when unmarked and that several ranks
+  /// hold.
+  std::vector<std::int64_t> keep_place;
+  std::int64_t keep_count = 0;
 };
 
 /// Without a group: every storage counts. Throws InvalidArgument for a
@@ -28,10 +32,11 @@ struct ModelGroup {
 ModelGroup single_model(const ParameterSet& parameters);
 
 /// Collective over the group. Compares the options that it shares and the
-/// parameters of equal name. Throws InvalidArgument on every rank of the group
-/// when they do not go together, or when a rank has a problem.
+/// parameters of equal name. data_group: a number that stands for this rank's
+/// data-parallel communicator. Throws InvalidArgument on every rank of the
+/// group when they do not go together, or when a rank has a problem.
 ModelGroup agree_on_model(Communicator& group, const ParameterSet& parameters,
                           const OptimizerOptions& options,
-                          const std::string& problem);
+                          std::uint64_t data_group, const std::string& problem);
 
 }  // namespace kzero::detail

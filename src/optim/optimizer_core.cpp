@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <kzero/error.hpp>
+#include <random>
 #include <unordered_map>
 
 #include "core/hash.hpp"
@@ -73,16 +74,16 @@ void OptimizerCore::agree_on_groups(
         *communicator, set_up,
         [group](const auto& fact) {
           fact("model_parallel",
-               group == nullptr
-                   ? "none"
-                   : concat("a group of ", group->size(), " ranks"));
+               group == nullptr ? "none"
+                                : concat("rank ", group->rank(),
+                                         " of a group of ", group->size()));
         },
         problem);
   } catch (const InvalidArgument& error) {
     // Who has a group tells it, where the ranks of other groups wait.
     if (group == nullptr) throw;
     try {
-      agree_on_model(*group, parameters, options, error.what());
+      agree_on_model(*group, parameters, options, 0, error.what());
     } catch (const InvalidArgument&) {
     }
     throw;
@@ -97,6 +98,12 @@ void OptimizerCore::agree(std::string problem) {
     require_agreement(*communicator, set_up, facts, problem);
     return;
   }
+  std::uint64_t data_group = 0;
+  if (communicator->rank() == 0) {
+    std::random_device random;
+    data_group = std::uint64_t{random()} << 32 | random();
+  }
+  communicator->broadcast(&data_group, sizeof data_group, 0, set_up);
   // Ranks of other data-parallel groups wait in the exchange of the
   // model-parallel group: what one group finds goes there, and what is found
   // there comes back.
@@ -106,8 +113,8 @@ void OptimizerCore::agree(std::string problem) {
     problem = error.what();
   }
   try {
-    model_ =
-        agree_on_model(*options.model_parallel, parameters, options, problem);
+    model_ = agree_on_model(*options.model_parallel, parameters, options,
+                            data_group, problem);
     problem.clear();
   } catch (const InvalidArgument& error) {
     problem = error.what();
@@ -158,6 +165,12 @@ void OptimizerCore::validate_options() const {
         "nonfinite is ", to_string(options.nonfinite),
         ", but a dynamic scaler needs steps that overflow to be skipped: use "
         "Nonfinite::skip, throw_after or automatic"));
+  const double scale = options.scaler.scaling().initial_scale;
+  if (!is_usable(scale, divisor()))
+    throw InvalidArgument(concat(
+        "the loss scale ", scale, " times the divisor ", divisor(),
+        " is no number to divide float32 gradients by (expected a product from "
+        "1.2e-38 to 8.5e37): choose another scale or divisor"));
   const int ranks = options.plan.ranks;
   if (ranks != 0 && ranks != communicator->size())
     throw InvalidArgument(
@@ -263,8 +276,8 @@ void OptimizerCore::set_up_storage() {
 
 void OptimizerCore::set_up_steps() {
   Communicator* const in_model = options.model_parallel.get();
-  marks_ = Marks(parameters);
-  head_ = StepHead(*communicator, in_model, marks_.words());
+  marks_ = Marks(parameters, model_);
+  head_ = StepHead(*communicator, in_model, marks_);
   std::vector<const Rule*> rule_of;
   for (std::int64_t i = 0; i < parameters.size(); ++i)
     rule_of.push_back(parameters[{i}].frozen ? nullptr : &rules[group_of(i)]);

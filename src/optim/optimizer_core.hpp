@@ -84,6 +84,17 @@ class OptimizerCore {
   /// Options::nonfinite, with what automatic stands for.
   Nonfinite::Action nonfinite_action() const;
 
+  /// Hyperparameters may change between steps, and after a step that found them
+  /// to differ.
+  void require_settable() const {
+    if (!disagreed_) require_unmarked("Group::set");
+  }
+
+  /// What the sum of the ranks' gradients is divided by, beside the scale.
+  double divisor() const {
+    return options.reduction.divisor(communicator->size());
+  }
+
   std::string describe() const;
   Memory memory() const;
   std::size_t group_index(const std::string& name) const;
@@ -164,6 +175,7 @@ class OptimizerCore {
   std::vector<Totals> exchanged_;
   std::vector<Totals> exchanged_in_model_;
   bool averaged_is_valid_ = false;
+  bool disagreed_ = false;  // on hyperparameters, in the last step
 };
 
 }  // namespace kzero::detail

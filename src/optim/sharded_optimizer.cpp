@@ -214,7 +214,7 @@ double Group::get(std::string_view hyperparameter) const {
 }
 
 void Group::set(std::string_view hyperparameter, double value) {
-  core_->require_unmarked("Group::set");
+  core_->require_settable();
   core_->rules[index_].set(hyperparameter, value);
   core_->hash_rules();
 }

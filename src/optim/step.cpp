@@ -39,7 +39,11 @@ void OptimizerCore::mark_ready(ParameterId id, const ExecutionSpace& on) {
 }
 
 void OptimizerCore::zero_gradients(const ExecutionSpace& on) {
-  require_unmarked("zero_gradients");
+  // After a disagreement the caller may begin the step anew.
+  if (disagreed_)
+    marks_.clear();
+  else
+    require_unmarked("zero_gradients");
   averaged_is_valid_ = false;
   storage->zero_gradients(on);
 }
@@ -67,8 +71,7 @@ TileWork OptimizerCore::tile_work(double scale, double clip) {
 void OptimizerCore::reduce(bool update_at_once) {
   const Region region("kzero::reduce");
   head_.start(rules_hash_, marks_);
-  const double divisor = options.reduction.divisor(communicator->size());
-  const TileWork work = tile_work(1.0 / (divisor * loss_scale.scale), 1.0);
+  const TileWork work = tile_work(1.0 / (divisor() * loss_scale.scale), 1.0);
   const auto start = [&](std::int32_t bucket) {
     const BucketWork& of = buckets[static_cast<std::size_t>(bucket)];
     return communicator->start_reduce({of.gradients, of.gradient_dtype,
@@ -97,7 +100,7 @@ void OptimizerCore::reduce(bool update_at_once) {
     }
   }
   if (head_.agreed(marks_)) return;
-  marks_.clear();
+  disagreed_ = true;
   throw_disagreement();
 }
 
@@ -119,9 +122,9 @@ void OptimizerCore::throw_disagreement() {
   if (options.model_parallel)
     text = broadcast_text(*options.model_parallel, subject, text,
                           head_.differing_column());
-  throw InvalidArgument(
-      text +
-      "; nothing was changed: set it by Group::set and call step() again");
+  throw InvalidArgument(text +
+                        "; nothing was changed, marks stand: set it by "
+                        "Group::set and call step() again");
 }
 
 // Added in tile order here, then in rank order, so that every rank has the
@@ -220,6 +223,7 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
   const Region region("kzero::step");
   fence(space, "kzero::step");
   averaged_is_valid_ = false;
+  disagreed_ = false;
   zero_unmarked();
   classes.prepare(rules);
 
@@ -237,7 +241,8 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
   record.zero_count = totals.counted.zeros;
   const bool overflow = totals.nonfinite > 0;
   if (action != Nonfinite::Action::ignore && overflow) {
-    record.nonfinite = totals.counted.nonfinite;
+    // What is not finite can be in a copy that does not count.
+    record.nonfinite = std::max(totals.counted.nonfinite, std::int64_t{1});
     record.nonfinite_source = source_of(totals);
   }
   record.updated = !(may_skip && overflow);
@@ -254,7 +259,7 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
     ++skipped_in_a_row;
     storage->zero_gradients(space);
   }
-  loss_scale = next_state(options.scaler, loss_scale, overflow);
+  loss_scale = next_state(options.scaler, loss_scale, overflow, divisor());
   marks_.clear();
   record.skipped_total = skipped_total;
   record.skipped_in_a_row = skipped_in_a_row;

@@ -19,9 +19,9 @@ namespace kzero::detail {
 class StepHead {
  public:
   StepHead() = default;
-  /// Collective. words: of the marks' bits. model_parallel may be null.
+  /// Collective. model_parallel may be null.
   StepHead(Communicator& communicator, Communicator* model_parallel,
-           std::int64_t words);
+           const Marks& marks);
 
   /// Sends this rank's.
   void start(std::uint64_t rules_hash, const Marks& marks);
@@ -37,13 +37,17 @@ class StepHead {
 
  private:
   std::span<std::uint64_t> of_rank(int rank) const;
+  void exchange_over_model(const Marks& marks);
 
   Communicator* communicator_ = nullptr;
   Communicator* model_parallel_ = nullptr;
   std::int64_t words_ = 0;
   // The communicator's memory, since peers write it.
   std::shared_ptr<void> exchange_;
-  std::vector<std::int64_t> columns_;  // by rank of the model-parallel group
+  // Whether ranks differ, and shared bits; this rank's, and all of the
+  // model-parallel group's.
+  std::vector<std::uint64_t> column_;
+  std::vector<std::uint64_t> columns_;
   std::vector<std::uint64_t> bits_;
   Ticket ticket_;
   bool known_ = false;

@@ -47,8 +47,12 @@ void TrustRatios::exchange(Communicator& communicator) {
     const auto split_place = [&](std::size_t k) {
       return model_->split_place[static_cast<std::size_t>(parameters_[k])];
     };
+    // Copies take the ratio of what they are copies of, and add nothing.
+    const auto counted = [&](std::size_t k) {
+      return model_->counted[static_cast<std::size_t>(parameters_[k])] != 0;
+    };
     for (std::size_t k = 0; k < parameters_.size(); ++k)
-      if (split_place(k) >= 0)
+      if (split_place(k) >= 0 && counted(k))
         std::copy_n(totals_.begin() + 2 * std::ptrdiff_t(k), 2,
                     split_totals_.begin() + 2 * split_place(k));
     model_parallel_->all_reduce_sum(split_totals_, subject);

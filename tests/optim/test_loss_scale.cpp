@@ -31,7 +31,7 @@ std::vector<double> trace(const DynamicScaling& scaling) {
   detail::LossScaleState state = detail::initial_state(scaler);
   std::vector<double> scales;
   for (const char each : pattern) {
-    state = detail::next_state(scaler, state, each == 'I');
+    state = detail::next_state(scaler, state, each == 'I', 1.0);
     scales.push_back(state.scale);
   }
   return scales;
@@ -49,21 +49,26 @@ TEST(LossScale, PresetsAreThoseOfTheModels) {
             (DynamicScaling{4294967296.0, 2.0, 0.5, 1000, 2, 1.0}));
 }
 
+// And what gradients are multiplied by, 1/(divisor*scale), too.
 TEST(LossScale, StaysANormalFloat32Number) {
   const Scaler scaler = Scaler::dynamic({1.0, 2.0, 0.5, 1, 1, 0.0});
-  auto state = detail::initial_state(scaler);
-  for (int i = 0; i < 400; ++i) state = detail::next_state(scaler, state, true);
-  EXPECT_EQ(state.scale, double(std::numeric_limits<float>::min()));
-  for (int i = 0; i < 400; ++i)
-    state = detail::next_state(scaler, state, false);
-  EXPECT_EQ(state.scale, std::ldexp(1.0, 127));
+  const auto after_many = [&](bool overflow, double divisor) {
+    auto state = detail::initial_state(scaler);
+    for (int i = 0; i < 400; ++i)
+      state = detail::next_state(scaler, state, overflow, divisor);
+    return state.scale;
+  };
+  EXPECT_EQ(after_many(true, 1.0), std::ldexp(1.0, -126));
+  EXPECT_EQ(after_many(false, 1.0), std::ldexp(1.0, 126));
+  EXPECT_EQ(after_many(false, 1024.0), std::ldexp(1.0, 116));
+  EXPECT_EQ(after_many(true, 1.0 / 1024.0), std::ldexp(1.0, -117));
 }
 
 TEST(LossScale, OtherKindsNeverChange) {
   for (const Scaler& scaler : {Scaler::none, Scaler::constant(128.0)}) {
     const auto first = detail::initial_state(scaler);
-    EXPECT_EQ(detail::next_state(scaler, first, true).scale, first.scale);
-    EXPECT_EQ(detail::next_state(scaler, first, false).scale, first.scale);
+    EXPECT_EQ(detail::next_state(scaler, first, true, 1.0).scale, first.scale);
+    EXPECT_EQ(detail::next_state(scaler, first, false, 1.0).scale, first.scale);
   }
 }
 
@@ -152,6 +157,20 @@ TEST(LossScale, SavesSmallHalfGradients) {
   fill_gradient(optimizer, id, [&](auto) { return tiny; });
   optimizer.step();
   EXPECT_EQ(read_parameter(optimizer, id)[0], -1.0);
+}
+
+TEST(LossScale, AScaleThatCannotBeDividedOutIsRefused) {
+  for (const auto& [scale, divisor] :
+       {std::pair(1e30, 1e20), std::pair(1e-30, 1e-20)}) {
+    ParameterSet set;
+    set.add("w", {4});
+    OptimizerOptions options;
+    options.scaler = Scaler::constant(scale);
+    options.reduction = Reduction::divide_by(divisor);
+    const auto message = message_of<InvalidArgument>(
+        [&] { ShardedOptimizer(world(), set, options); });
+    EXPECT_NE(message.find("the loss scale 1e"), std::string::npos) << message;
+  }
 }
 
 TEST(LossScale, ADynamicScalerNeedsSkipping) {

@@ -130,6 +130,41 @@ TEST(Marks, WithClippingAndSkippingToo) {
   EXPECT_EQ(read_parameter(optimizer, model.ids[1])[0], 1.0);
 }
 
+// Marks stand when a step has found that hyperparameters differ, so that it can
+// be made again; or the caller begins anew.
+TEST(Marks, StandAfterADisagreement) {
+  const auto communicator = world();
+  if (communicator->size() == 1) return;
+  for (const bool anew : {false, true}) {
+    const Model model(2, kept());
+    ShardedOptimizer optimizer(communicator, model.set, decaying());
+    for (const ParameterId id : model.ids)
+      write_parameter(optimizer, id, [](auto) { return 1.0; });
+    fill_gradient(optimizer, model.ids[0], [](auto) { return 1.0; });
+    optimizer.mark_ready(model.ids[0]);
+    Group group = optimizer.group("default");
+    EXPECT_THROW(group.set("learning_rate", 0.5), InvalidArgument);
+    optimizer = ShardedOptimizer(communicator, model.set, decaying());
+    for (const ParameterId id : model.ids)
+      write_parameter(optimizer, id, [](auto) { return 1.0; });
+    group = optimizer.group("default");
+    if (communicator->rank() == 1) group.set("learning_rate", 0.5);
+    fill_gradient(optimizer, model.ids[0], [](auto) { return 1.0; });
+    optimizer.mark_ready(model.ids[0]);
+    EXPECT_THROW(optimizer.step(), InvalidArgument);
+    group.set("learning_rate", 0.1);
+    if (anew) {
+      optimizer.zero_gradients();
+      fill_gradient(optimizer, model.ids[0], [](auto) { return 1.0; });
+      optimizer.mark_ready(model.ids[0]);
+    }
+    EXPECT_TRUE(optimizer.step().updated());
+    EXPECT_EQ(optimizer.update_count(model.ids[0]), 1);
+    EXPECT_EQ(optimizer.update_count(model.ids[1]), 0);
+    EXPECT_EQ(read_parameter(optimizer, model.ids[1])[5], 1.0);
+  }
+}
+
 TEST(Marks, FrozenParametersHaveAValueOnly) {
   ParameterOptions frozen = typed(DType::bfloat16);
   frozen.frozen = true;

@@ -226,6 +226,59 @@ TEST(ModelParallel, AnOverflowAnywhereSkipsEverywhereAndNamesItsPlace) {
   EXPECT_TRUE(optimizer.step().updated());
 }
 
+// Copies of a split parameter take the same step as what they are copies of.
+// Pairs of tensor-parallel ranks on two pipeline stages.
+TEST(ModelParallel, CopiesOfASplitParameterStayEqual) {
+  const Grid grid(world()->size() % 4 == 0 ? 4 : 1);
+  if (grid.model->size() == 1) return;  // no room for two stages
+  const int stage = grid.model->rank() / 2, column = grid.model->rank() % 2;
+  ParameterSet set;
+  ParameterOptions options = with(ModelParallel::split);
+  if (stage == 1) options.tied_to = "embedding";
+  const auto id = set.add(stage == 0 ? "embedding" : "head", {100}, options);
+  OptimizerOptions settings = small_buckets(grid);
+  settings.rule = Lamb{.learning_rate = 0.1, .weight_decay = 0.1};
+  ShardedOptimizer optimizer(grid.data, set, settings);
+  write_parameter(optimizer, id, [&](auto) { return 1.0 + 9.0 * column; });
+  fill_gradient(optimizer, id, [&](auto) { return 1.0 + column; });
+  const StepReport report = optimizer.step();
+  EXPECT_NEAR(report.gradient_norm(), std::sqrt(500.0), 1e-5);
+  double value = read_parameter(optimizer, id)[7];
+  std::vector<double> all(4);
+  grid.model->all_gather(&value, sizeof value, all.data(), {"test"});
+  EXPECT_EQ(all[0], all[2]);
+  EXPECT_EQ(all[1], all[3]);
+  EXPECT_NE(all[0], all[1]);
+}
+
+// One rank of the model with a gradient is enough.
+TEST(ModelParallel, WhatSeveralRanksHoldIsKeptOnAllOrNone) {
+  const Grid grid(width);
+  const int column = grid.model->rank();
+  ParameterSet set;
+  ParameterOptions split = with(ModelParallel::split);
+  ParameterOptions replicated = with(ModelParallel::replicated);
+  split.unmarked = replicated.unmarked = Unmarked::keep;
+  // Other parameters before them: places differ between the ranks.
+  if (column == 1) set.add("own", {3}, split);
+  const auto a = set.add("a", {20}, split);
+  const auto b = set.add("b", {20}, replicated);
+  const auto c = set.add("c", {20}, split);
+  const auto always = set.add("always", {5}, with(ModelParallel::replicated));
+  ShardedOptimizer optimizer(grid.data, set, small_buckets(grid));
+  for (int step = 0; step < 2; ++step) {
+    optimizer.zero_gradients();
+    optimizer.mark_ready(always);
+    const bool here = column == step && grid.data->rank() == 0;
+    if (here) optimizer.mark_ready(a);
+    if (here) optimizer.mark_ready(b);
+    optimizer.step();
+    EXPECT_EQ(optimizer.update_count(a), step + 1);
+    EXPECT_EQ(optimizer.update_count(b), step + 1);
+    EXPECT_EQ(optimizer.update_count(c), 0);
+  }
+}
+
 // A split parameter has one trust ratio: that of the whole.
 TEST(ModelParallel, TrustRatiosAreThoseOfTheWholeParameter) {
   const Grid grid(width);
@@ -294,6 +347,30 @@ TEST(ModelParallel, OneRankWithAnotherRateStopsAllAndTheStepIsMadeAgain) {
   EXPECT_TRUE(optimizer.step().updated());
 }
 
+TEST(ModelParallel, RanksOfOneDataParallelGroupAreNoModel) {
+  const auto data = world();
+  ParameterSet set;
+  set.add("w", {100});
+  OptimizerOptions options;
+  options.model_parallel = world();
+  const std::string message = message_of<InvalidArgument>(
+      [&] { ShardedOptimizer(data, set, options); });
+  EXPECT_NE(message.find("model"), std::string::npos) << message;
+}
+
+// A tie in one rank's set and a tie to another rank's parameter are one thing.
+TEST(ModelParallel, ATieMayBeLocalOnOneRankOnly) {
+  const Grid grid(width);
+  ParameterSet set;
+  if (grid.model->rank() == 1) set.add("e", {100});
+  ParameterOptions tied;
+  tied.tied_to = "e";
+  const auto head = set.add("h", {100}, tied);
+  ShardedOptimizer optimizer(grid.data, set, small_buckets(grid));
+  fill_gradient(optimizer, head, [](auto) { return 1.0; });
+  EXPECT_NEAR(optimizer.step().gradient_norm(), 10.0, 1e-6);
+}
+
 // What does not go together is refused on every rank of the model.
 void expect_refused(
     const Grid& grid,
@@ -352,6 +429,30 @@ TEST(ModelParallel, RefusesWhatDoesNotGoTogether) {
         options.clip_norm = 1.0 + column;
       },
       "clip_norm");
+  expect_refused(
+      grid,
+      [&](auto& set, auto&) {
+        ParameterOptions frozen;
+        frozen.frozen = column == 0;
+        set.add("w", {3}, frozen);
+      },
+      "\"w\" is frozen on model-parallel rank 0");
+  expect_refused(
+      grid,
+      [&](auto& set, auto& options) {
+        set.add("w", {3}, with(split));
+        if (column == 1) options.rule = Lamb();
+      },
+      "\"w\" is split, sgd(");
+  expect_refused(
+      grid,
+      [&](auto& set, auto&) {
+        ParameterOptions tied;
+        if (column == 1) set.add("y", {3});
+        if (column == 1) tied.tied_to = "y";
+        set.add("x", {3}, tied);
+      },
+      "\"x\" is replicated on model-parallel rank 0 and tied to another");
   // A problem of one rank of the whole grid.
   expect_refused(
       grid,

@@ -413,7 +413,7 @@ TEST_F(WrongUse, AfterAMove) {
 TEST_F(WrongUse, OfRanksThatPart) {
   if (ranks == 1) GTEST_SKIP() << "for more than one rank";
   const auto brief =
-      make_communicator(MPI_COMM_WORLD, {.timeout = std::chrono::seconds(2)});
+      make_communicator(MPI_COMM_WORLD, {.timeout = std::chrono::seconds(4)});
   ShardedOptimizer other(brief, model(), plain());
   expect_refused({{"the last rank broadcasts, the others step",
                    [&] {
@@ -422,7 +422,7 @@ TEST_F(WrongUse, OfRanksThatPart) {
                      else
                        other.step();
                    },
-                   {"rank", "2.0 s"},
+                   {"rank", "4.0 s"},
                    Found::local,
                    Throws::communication_error}});
   expect_refused({{"a step after that",
