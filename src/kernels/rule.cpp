@@ -115,11 +115,20 @@ void require(bool holds, std::string_view rule, std::string_view name,
       detail::concat(rule, ": ", name, " is ", value, ", expected ", expected));
 }
 
+constexpr double most = std::numeric_limits<float>::max();
+
 void require_not_negative(std::string_view rule, std::string_view name,
                           double value) {
-  constexpr double most = std::numeric_limits<float>::max();
   require(value >= 0.0 && value <= most, rule, name, value,
           "a number from 0 to 3.4e38, which float32 holds");
+}
+
+// Smaller ones would be 0 where float32 is computed in.
+void require_epsilon(std::string_view rule, double value) {
+  require(value == 0.0 || (value >= double(std::numeric_limits<float>::min()) &&
+                           value <= most),
+          rule, "epsilon", value,
+          "0 or a number from 1.2e-38 to 3.4e38, which float32 holds");
 }
 
 void require_fraction(std::string_view rule, std::string_view name,
@@ -133,7 +142,10 @@ void check_adam(const AnyAdam& rule) {
   require_not_negative(name, "learning_rate", rule.learning_rate);
   require_fraction(name, "beta1", rule.beta1);
   require_fraction(name, "beta2", rule.beta2);
-  require_not_negative(name, "epsilon", rule.epsilon);
+  require(rule.learning_rate / (1.0 - rule.beta1) <= most, name,
+          "learning_rate", rule.learning_rate,
+          "a number that float32 holds when it is divided by 1 - beta1");
+  require_epsilon(name, rule.epsilon);
   require_not_negative(name, "weight_decay", rule.weight_decay);
 }
 
@@ -144,8 +156,8 @@ void check_value(const Lamb& rule) { check_adam(rule); }
 void check_value(const Sgd& rule) {
   require_not_negative("sgd", "learning_rate", rule.learning_rate);
   require_not_negative("sgd", "momentum", rule.momentum);
-  require(std::isfinite(rule.dampening), "sgd", "dampening", rule.dampening,
-          "a finite number");
+  require(std::abs(rule.dampening) <= most, "sgd", "dampening", rule.dampening,
+          "a number from -3.4e38 to 3.4e38, which float32 holds");
   require_not_negative("sgd", "weight_decay", rule.weight_decay);
   require(!rule.nesterov || rule.momentum > 0.0, "sgd", "momentum",
           rule.momentum, "a number above 0, since nesterov is 1");
@@ -160,13 +172,13 @@ void check_value(const Adagrad& rule) {
   require_not_negative("adagrad", "weight_decay", rule.weight_decay);
   require_not_negative("adagrad", "initial_accumulator_value",
                        rule.initial_accumulator_value);
-  require_not_negative("adagrad", "epsilon", rule.epsilon);
+  require_epsilon("adagrad", rule.epsilon);
 }
 
 void check_value(const RmsProp& rule) {
   require_not_negative("rmsprop", "learning_rate", rule.learning_rate);
   require_fraction("rmsprop", "alpha", rule.alpha);
-  require_not_negative("rmsprop", "epsilon", rule.epsilon);
+  require_epsilon("rmsprop", rule.epsilon);
   require_not_negative("rmsprop", "weight_decay", rule.weight_decay);
   require_not_negative("rmsprop", "momentum", rule.momentum);
 }

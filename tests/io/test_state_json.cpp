@@ -49,8 +49,8 @@ Snapshot numbers_of(ShardedOptimizer& optimizer) {
 /// Numbers with all their digits.
 void set_odd_numbers(ShardedOptimizer& optimizer) {
   optimizer.group("default").set("learning_rate", 0.1 + 0.2);
-  optimizer.group("default").set("epsilon", 5e-324);
-  optimizer.group("plain").set("dampening", 1.7976931348623157e308);
+  optimizer.group("default").set("epsilon", 1.1754943508222875e-38);
+  optimizer.group("plain").set("dampening", 3.4028234663852886e38);
   optimizer.group("\xff").set("dampening", -0.0);
   OptimizerAccess::set_counters(
       optimizer, {std::numeric_limits<std::int64_t>::max() - 1, 12, 2});

@@ -142,6 +142,13 @@ TEST(Rule, RefusesWrongStructs) {
   EXPECT_THROW(Rule(AdamW{.learning_rate = nan}), InvalidArgument);
   EXPECT_THROW(Rule(AdamW{.beta2 = -0.1}), InvalidArgument);
   EXPECT_THROW(Rule(AdamW{.epsilon = -1e-8}), InvalidArgument);
+  // What float32 makes 0 or infinite.
+  EXPECT_THROW(Rule(Adam{.epsilon = 1e-50}), InvalidArgument);
+  EXPECT_THROW(Rule(Adagrad{.epsilon = 1e-40}), InvalidArgument);
+  EXPECT_THROW(Rule(RmsProp{.epsilon = 1e39}), InvalidArgument);
+  EXPECT_THROW(Rule(Lamb{.learning_rate = 1e38}), InvalidArgument);
+  EXPECT_THROW(Rule(Sgd{.dampening = -1e300}), InvalidArgument);
+  EXPECT_NO_THROW(Rule(Adam{.epsilon = 0.0}));
   EXPECT_THROW(Rule(AdamW{.weight_decay = -1.0}), InvalidArgument);
   EXPECT_THROW(Rule(Sgd{.momentum = -0.1}), InvalidArgument);
   EXPECT_THROW(Rule(Sgd{.nesterov = true}), InvalidArgument);

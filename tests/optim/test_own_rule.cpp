@@ -33,8 +33,7 @@ struct Signum {
 /// AdamW with amsgrad once more: all that a rule can have.
 struct OwnAdamW {
   static constexpr std::string_view name = "own_adamw";
-  static constexpr std::array<std::string_view, 3> state = {"m", "v",
-                                                            "largest"};
+  static constexpr std::string_view state[] = {"m", "v", "largest"};
   double learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
