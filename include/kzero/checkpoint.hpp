@@ -54,7 +54,7 @@ enum class Match { strict, partial };
 /// state and count start anew, with the hyperparameters of the program.
 enum class OtherRule { refuse, start_anew };
 
-/// Rank 0's count.
+/// Those of rank 0 are used.
 struct LoadOptions {
   Match match = Match::strict;
   OtherRule other_rule = OtherRule::refuse;
@@ -95,9 +95,10 @@ void save_checkpoint(ShardedOptimizer& optimizer,
 /// the model and the options do not allow it; the optimizer is unchanged then,
 /// unless reading breaks off in the middle of the arrays, which the message
 /// says.
-/// The program's scaler stays, and of a file with a dynamic one a dynamic one
-/// takes the state. Where they differ, the program's starts from its initial
-/// scale, and rank 0 logs a warning.
+/// The program's scaler stays. A dynamic one takes the state of a dynamic one,
+/// within its own limits; where the file has another kind, the program's starts
+/// from its initial scale. Rank 0 logs a warning of whatever differs.
+/// Then there is no averaged_gradient() until the next step().
 CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
                                   const std::filesystem::path& path,
                                   const LoadOptions& options = {});

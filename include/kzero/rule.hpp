@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <kzero/element_rule.hpp>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <variant>
@@ -166,6 +167,11 @@ class Rule {
   /// that needs other state (amsgrad; centered; momentum from or to 0).
   double get(std::string_view hyperparameter) const;
   void set(std::string_view hyperparameter, double value);
+
+  /// All hyperparameters, in the order of hyperparameters(), checked together.
+  /// Throws InvalidArgument as the one above, and for another number of values,
+  /// with nothing changed.
+  void set(std::span<const double> values);
 
   /// Names of the state arrays beside the parameter, in order. All elements of
   /// all arrays are zero before the first update.

@@ -42,7 +42,7 @@ class Scaler {
 
   /// A scale of 1. The default.
   static const Scaler none;
-  /// A scale that never changes. Throws InvalidArgument unless it is a finite
+  /// A scale that never changes. Throws InvalidArgument unless it is a normal
   /// float32 number above 0.
   static Scaler constant(double scale);
   /// Throws InvalidArgument for a growth not above 1, a backoff outside (0, 1),

@@ -18,7 +18,8 @@ std::string state_json(const ShardedOptimizer& optimizer);
 
 /// Collective. Sets what state_json has written of an optimizer with the same
 /// parameters, groups and rules; every number comes back exactly. A scaler that
-/// is not the program's is treated as load_checkpoint does.
+/// is not the program's is treated as load_checkpoint does. Then there is no
+/// averaged_gradient() until the next step().
 /// Throws InvalidArgument on every rank, with nothing changed, for a text that
 /// is no such JSON or does not fit, when the ranks give different texts, and
 /// when any rank is between a mark and step().

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <fstream>
 #include <kzero/error.hpp>
+#include <set>
 
 #include "core/message.hpp"
 #include "io/checkpoint_file.hpp"
@@ -83,15 +84,30 @@ GroupLayout read_group(hid_t place, const std::string& link) {
   return group;
 }
 
+DynamicScaling read_scaling(hid_t group) {
+  DynamicScaling scaling;
+  scaling.growth = read_number(group, "growth");
+  scaling.backoff = read_number(group, "backoff");
+  scaling.growth_interval = read_integer(group, "growth_interval");
+  scaling.hysteresis = read_integer(group, "hysteresis");
+  scaling.minimum = read_number(group, "minimum");
+  return scaling;
+}
+
 std::optional<ScalerLayout> read_scaler(hid_t root) {
   if (!has_link(root, "scaler")) return std::nullopt;  // format 1.0
   try {
     const Handle place = open_group(root, "scaler");
     const hid_t group = place.get();
-    return ScalerLayout{
-        read_text(group, "kind"),
-        {read_number(group, "scale"), read_integer(group, "good_steps"),
-         read_integer(group, "hysteresis_left")}};
+    ScalerLayout scaler{read_text(group, "kind"), {}};
+    if (!is_kind(scaler.kind)) return scaler;
+    scaler.state = {read_number(group, "scale"),
+                    read_integer(group, "good_steps"),
+                    read_integer(group, "hysteresis_left")};
+    if (scaler.kind == kind_name(Scaler::Kind::dynamic) &&
+        has_attribute(group, "growth"))
+      scaler.scaling = read_scaling(group);
+    return scaler;
   } catch (const CheckpointError& error) {
     throw CheckpointError(concat("in /scaler: ", error.what()));
   }
@@ -140,8 +156,11 @@ template <class Read>
 auto read_members(hid_t root, const std::string& group, Read&& read) {
   const Handle parent = open_group(root, group);
   std::vector<decltype(read(hid_t{}, std::string()))> layouts;
+  std::set<std::string> names;
   for (const std::string& link : link_names(parent.get())) {
     try {
+      if (!names.insert(name_of_link(link)).second)
+        throw CheckpointError("two links have this name");
       const Handle place = open_group(parent.get(), link);
       layouts.push_back(read(place.get(), link));
     } catch (const CheckpointError& error) {

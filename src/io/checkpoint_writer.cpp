@@ -48,12 +48,13 @@ void write_scaler(hid_t root, const ScalerLayout& scaler) {
   write_attribute(group, "scale", scaler.state.scale);
   write_attribute(group, "good_steps", scaler.state.good_steps);
   write_attribute(group, "hysteresis_left", scaler.state.hysteresis_left);
-  if (scaler.kind != kind_name(Scaler::Kind::dynamic)) return;
-  write_attribute(group, "growth", scaler.scaling.growth);
-  write_attribute(group, "backoff", scaler.scaling.backoff);
-  write_attribute(group, "growth_interval", scaler.scaling.growth_interval);
-  write_attribute(group, "hysteresis", scaler.scaling.hysteresis);
-  write_attribute(group, "minimum", scaler.scaling.minimum);
+  if (!scaler.scaling) return;
+  const DynamicScaling& scaling = *scaler.scaling;
+  write_attribute(group, "growth", scaling.growth);
+  write_attribute(group, "backoff", scaling.backoff);
+  write_attribute(group, "growth_interval", scaling.growth_interval);
+  write_attribute(group, "hysteresis", scaling.hysteresis);
+  write_attribute(group, "minimum", scaling.minimum);
 }
 
 void create_parameter(hid_t parent, const ParameterLayout& parameter,

@@ -45,8 +45,10 @@ ParameterLayout layout_of_parameter(const ShardedOptimizer& optimizer,
 
 ScalerLayout layout_of_scaler(const ShardedOptimizer& optimizer) {
   const Scaler& scaler = optimizer.options().scaler;
-  return {std::string(kind_name(scaler.kind())),
-          OptimizerAccess::loss_scale(optimizer), scaler.scaling()};
+  ScalerLayout layout{std::string(kind_name(scaler.kind())),
+                      OptimizerAccess::loss_scale(optimizer)};
+  if (scaler.kind() == Scaler::Kind::dynamic) layout.scaling = scaler.scaling();
+  return layout;
 }
 
 }  // namespace
@@ -61,6 +63,12 @@ std::string_view kind_name(Scaler::Kind kind) {
       break;
   }
   return "none";
+}
+
+bool is_kind(std::string_view name) {
+  using enum Scaler::Kind;
+  return name == kind_name(none) || name == kind_name(constant) ||
+         name == kind_name(dynamic);
 }
 
 FileLayout layout_of(const ShardedOptimizer& optimizer, const UserData& user) {

@@ -39,9 +39,10 @@ struct GroupLayout {
 };
 
 struct ScalerLayout {
-  std::string kind;  // "none", "constant", "dynamic"
+  std::string kind;  // "none", "constant", "dynamic", or one of tomorrow
   LossScaleState state;
-  DynamicScaling scaling = {};  // of kind dynamic; written, never read
+  /// Of kind dynamic, where it is known; the initial scale is not.
+  std::optional<DynamicScaling> scaling = {};
 };
 
 struct FileLayout {
@@ -62,5 +63,6 @@ FileLayout layout_of(const ShardedOptimizer& optimizer, const UserData& user);
 
 /// "none", "constant", "dynamic".
 std::string_view kind_name(Scaler::Kind kind);
+bool is_kind(std::string_view name);
 
 }  // namespace kzero::detail

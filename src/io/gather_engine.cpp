@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "comm/aligned_memory.hpp"
+#include "core/message.hpp"
+#include "optim/agreement.hpp"
 #include "optim/optimizer_access.hpp"
 
 namespace kzero::detail {
@@ -290,6 +292,23 @@ class BucketLoad {
   std::span<const std::int64_t> loaded_;
 };
 
+/// Collective. On every rank, room for its largest shard of a state array.
+/// Throws CheckpointError on all of them when one has no memory.
+void make_landing(ShardedOptimizer& optimizer, Staging& landing) {
+  std::string problem;
+  try {
+    landing.allocate(largest_shard(optimizer));
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  try {
+    throw_if_any(*optimizer.communicator(), {"load"}, problem);
+  } catch (const InvalidArgument& error) {
+    throw CheckpointError(
+        concat("cannot load the checkpoint (", error.what(), ")"));
+  }
+}
+
 }  // namespace
 
 void scatter_arrays(ShardedOptimizer& optimizer, const RootFile& root,
@@ -300,7 +319,7 @@ void scatter_arrays(ShardedOptimizer& optimizer, const RootFile& root,
   // The state's own memory is not the communicator's: what arrives after an
   // error must not find it freed.
   Staging landing;
-  landing.allocate(largest_shard(optimizer));
+  make_landing(optimizer, landing);
   for (std::int64_t b = 0; b < bucket_count(optimizer); ++b) {
     BucketLoad load(optimizer, b, root, loaded);
     if (!load.has_work()) continue;

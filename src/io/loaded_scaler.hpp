@@ -17,8 +17,9 @@ struct LoadedScaler {
   std::string warning;  // empty: both have the same scaler
 };
 
-/// Two dynamic scalers: the program's, in the file's state. Else the program's
-/// in its first state, and where they differ a warning.
+/// Two dynamic scalers: the program's, in the file's state, which is brought
+/// into the program's limits. Else the program's in its first state. Where they
+/// differ, a warning.
 /// Throws CheckpointError for a state that no dynamic scaler has. Local.
 LoadedScaler loaded_scaler(const Scaler& program,
                            const std::optional<ScalerLayout>& file);

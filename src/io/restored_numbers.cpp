@@ -16,74 +16,63 @@ namespace kzero::detail {
 
 namespace {
 
-/// A hyperparameter by its place in the rule's list, and its value.
-struct Setting {
-  std::size_t place = 0;
-  double value = 0;
-};
+std::vector<double> values_of(const Rule& rule) {
+  std::vector<double> values;
+  for (const std::string_view name : rule.hyperparameters())
+    values.push_back(rule.get(name));
+  return values;
+}
 
-/// Sets what the rule takes, and returns what it refuses.
-std::vector<Setting> set_all(Rule& rule, std::vector<Setting> settings) {
+/// The values of the file where it has some, else the rule's own.
+std::vector<double> merged_values(const Rule& rule, const GroupLayout& file) {
+  std::vector<double> values = values_of(rule);
   const auto names = rule.hyperparameters();
-  // Some are valid only together with others (nesterov with no dampening):
-  // what is refused is tried again when the others have been set.
-  while (!settings.empty()) {
-    std::vector<Setting> refused;
-    for (const Setting& each : settings) {
-      try {
-        rule.set(names[each.place], each.value);
-      } catch (const InvalidArgument&) {
-        refused.push_back(each);
-      }
-    }
-    if (refused.size() == settings.size()) break;
-    settings = std::move(refused);
-  }
-  return settings;
-}
-
-/// Why the rule refuses this.
-std::string refusal(Rule rule, const Setting& setting) {
-  try {
-    rule.set(rule.hyperparameters()[setting.place], setting.value);
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return {};
-}
-
-/// The settings of the file's group that the model's rule knows too.
-std::vector<Setting> shared_settings(const GroupLayout& model,
-                                     const GroupLayout& file) {
-  std::vector<Setting> settings;
-  for (std::size_t i = 0; i < model.hyperparameters.size(); ++i)
+  for (std::size_t i = 0; i < names.size(); ++i)
     for (const auto& [name, value] : file.hyperparameters)
-      if (name == model.hyperparameters[i].first)
-        settings.push_back({i, value});
-  return settings;
+      if (name == names[i]) values[i] = value;
+  return values;
+}
+
+/// Sets what the rule takes, one after another, and warns of the others.
+void set_one_by_one(Rule& rule, const std::vector<double>& values,
+                    const std::string& group,
+                    std::vector<std::string>& warnings) {
+  const auto names = rule.hyperparameters();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    try {
+      rule.set(names[i], values[i]);
+    } catch (const InvalidArgument& error) {
+      warnings.push_back(concat("the program keeps its own value (group ",
+                                detail::quoted(group), ": ", error.what(),
+                                ")"));
+    }
+  }
 }
 
 void take_group(Rule rule, const GroupLayout& model, const GroupLayout* file,
                 Match match, RestoredNumbers& numbers) {
-  auto& places = numbers.hyperparameters.emplace_back();
   auto& values = numbers.values.emplace_back();
   if (file == nullptr) return;
-  const std::vector<Setting> settings = shared_settings(model, *file);
-  const std::vector<Setting> refused = set_all(rule, settings);
-  for (const Setting& each : refused) {
-    const std::string reason =
-        concat("group ", detail::quoted(model.name), ": ", refusal(rule, each));
-    if (match == Match::strict) throw CheckpointError(reason);
-    numbers.warnings.push_back(
-        concat("the program keeps its own value (", reason, ")"));
+  const std::vector<double> merged = merged_values(rule, *file);
+  try {
+    // Some are valid only together with others.
+    rule.set(merged);
+  } catch (const InvalidArgument& error) {
+    if (match == Match::strict)
+      throw CheckpointError(
+          concat("group ", detail::quoted(model.name), ": ", error.what()));
+    set_one_by_one(rule, merged, model.name, numbers.warnings);
   }
-  for (const Setting& each : settings) {
-    if (std::ranges::find(refused, each.place, &Setting::place) !=
-        refused.end())
-      continue;
-    places.push_back(static_cast<std::int64_t>(each.place));
-    values.push_back(each.value);
-  }
+  values = values_of(rule);
+}
+
+/// More than any training makes, and far from where counts overflow.
+constexpr std::int64_t largest_count = std::int64_t{1} << 62;
+
+void require_count(std::string_view what, std::int64_t count) {
+  if (count < 0 || count > largest_count)
+    throw CheckpointError(concat(
+        what, " is ", count, ", expected a number from 0 to ", largest_count));
 }
 
 void take_parameter(ParameterId id, const ParameterMatch& match,
@@ -91,10 +80,9 @@ void take_parameter(ParameterId id, const ParameterMatch& match,
   numbers.sources.push_back(match.sources);
   if (match.in_file == nullptr) return;
   const std::int64_t count = match.in_file->update_count;
-  if (count < 0)
-    throw CheckpointError(concat("the update count of ",
-                                 detail::quoted(match.in_file->name),
-                                 " is negative"));
+  require_count(
+      concat("the update count of ", detail::quoted(match.in_file->name)),
+      count);
   const auto i = static_cast<std::size_t>(id.index);
   numbers.loaded[i] = 1;
   numbers.update_counts[i] = match.anew ? 0 : count;
@@ -114,9 +102,9 @@ RestoredNumbers restored_numbers(const ShardedOptimizer& optimizer,
   numbers.content.misshaped = std::move(match.misshaped);
   numbers.skipped_total = file.skipped_total;
   numbers.skipped_in_a_row = file.skipped_in_a_row;
-  if (file.content.step < 0 || file.skipped_total < 0 ||
-      file.skipped_in_a_row < 0)
-    throw CheckpointError("its count of steps is negative");
+  require_count("the count of steps", file.content.step);
+  require_count("skipped_total", file.skipped_total);
+  require_count("skipped_in_a_row", file.skipped_in_a_row);
   const auto count = static_cast<std::size_t>(optimizer.parameters().size());
   numbers.loaded.assign(count, 0);
   numbers.update_counts.assign(count, 0);
@@ -148,7 +136,6 @@ void for_each_member(Numbers& numbers, F&& f) {
   f(numbers.content.misshaped);
   f(numbers.loaded);
   f(numbers.update_counts);
-  f(numbers.hyperparameters);
   f(numbers.values);
   f(numbers.loss_scale.scale);
   f(numbers.loss_scale.good_steps);
@@ -175,15 +162,10 @@ void broadcast(Communicator& communicator, RestoredNumbers& numbers) {
 }
 
 void restore(ShardedOptimizer& optimizer, const RestoredNumbers& numbers) {
-  for (std::size_t g = 0; g < numbers.hyperparameters.size(); ++g) {
-    std::vector<Setting> settings;
-    for (std::size_t i = 0; i < numbers.hyperparameters[g].size(); ++i)
-      settings.push_back(
-          {static_cast<std::size_t>(numbers.hyperparameters[g][i]),
-           numbers.values[g][i]});
+  for (std::size_t g = 0; g < numbers.values.size(); ++g) {
+    if (numbers.values[g].empty()) continue;
     Rule rule = OptimizerAccess::rule(optimizer, g);
-    const std::vector<Setting> refused = set_all(rule, std::move(settings));
-    if (!refused.empty()) throw InvalidArgument(refusal(rule, refused.front()));
+    rule.set(numbers.values[g]);
     OptimizerAccess::set_rule(optimizer, g, rule);
   }
   for (std::size_t i = 0; i < numbers.loaded.size(); ++i) {
@@ -196,6 +178,7 @@ void restore(ShardedOptimizer& optimizer, const RestoredNumbers& numbers) {
       optimizer,
       {numbers.content.step, numbers.skipped_total, numbers.skipped_in_a_row});
   OptimizerAccess::set_loss_scale(optimizer, numbers.loss_scale);
+  OptimizerAccess::forget_averaged(optimizer);
 }
 
 }  // namespace kzero::detail

@@ -22,8 +22,8 @@ struct RestoredNumbers {
   /// tied name), and how often it was updated.
   std::vector<std::int64_t> loaded;
   std::vector<std::int64_t> update_counts;
-  /// By group: which hyperparameters of its rule are set, and their values.
-  std::vector<std::vector<std::int64_t>> hyperparameters;
+  /// By group: all hyperparameters of its rule, in order; empty where they
+  /// stay as they are.
   std::vector<std::vector<double>> values;
   LossScaleState loss_scale;
 
@@ -43,7 +43,8 @@ RestoredNumbers restored_numbers(const ShardedOptimizer& optimizer,
 /// Collective. Rank 0's to every rank.
 void broadcast(Communicator& communicator, RestoredNumbers& numbers);
 
-/// Sets counts, hyperparameters and loss scale. Local, on every rank alike.
+/// Sets counts, hyperparameters and loss scale; there is no averaged gradient
+/// from then on. Local, on every rank alike.
 void restore(ShardedOptimizer& optimizer, const RestoredNumbers& numbers);
 
 }  // namespace kzero::detail

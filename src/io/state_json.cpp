@@ -7,6 +7,7 @@
 #include <kzero/state_json.hpp>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -27,7 +28,7 @@ using Json = nlohmann::json;
 
 constexpr std::string_view format_name = "kzero state";
 constexpr std::int64_t major_version = 1;
-constexpr std::int64_t minor_version = 0;
+constexpr std::int64_t minor_version = 1;
 
 // JSON has no such numbers.
 const std::array<std::pair<std::string, double>, 3> special_numbers = {
@@ -50,10 +51,18 @@ Json json_of(const GroupLayout& group) {
 }
 
 Json json_of(const ScalerLayout& scaler) {
-  return {{"kind", scaler.kind},
-          {"scale", json_of(scaler.state.scale)},
-          {"good_steps", scaler.state.good_steps},
-          {"hysteresis_left", scaler.state.hysteresis_left}};
+  Json json = {{"kind", scaler.kind},
+               {"scale", json_of(scaler.state.scale)},
+               {"good_steps", scaler.state.good_steps},
+               {"hysteresis_left", scaler.state.hysteresis_left}};
+  if (!scaler.scaling) return json;
+  const DynamicScaling& scaling = *scaler.scaling;
+  json["growth"] = json_of(scaling.growth);
+  json["backoff"] = json_of(scaling.backoff);
+  json["growth_interval"] = scaling.growth_interval;
+  json["hysteresis"] = scaling.hysteresis;
+  json["minimum"] = json_of(scaling.minimum);
+  return json;
 }
 
 Json json_of(const FileLayout& layout) {
@@ -89,12 +98,21 @@ class Node {
     return {*place, concat(path_, "/", key)};
   }
 
-  /// Calls f(key, node) for each member of an object.
+  bool has(const std::string& key) const { return json_.contains(key); }
+
+  /// Calls f(name, node) for each member of an object, whose keys are written
+  /// as links are. Throws where two keys stand for one name.
   template <class F>
   void for_each(F&& f) const {
     require(json_.is_object(), "an object");
-    for (const auto& [key, value] : json_.items())
-      f(key, Node(value, concat(path_, "/", key)));
+    std::set<std::string> names;
+    for (const auto& [key, value] : json_.items()) {
+      const std::string name = name_of_link(key);
+      if (!names.insert(name).second)
+        throw InvalidArgument(concat(path_, " has ", detail::quoted(name),
+                                     " twice, once as ", detail::quoted(key)));
+      f(name, Node(value, concat(path_, "/", key)));
+    }
   }
 
   std::string text() const {
@@ -130,9 +148,17 @@ class Node {
  private:
   void require(bool holds, std::string_view expected) const {
     if (holds) return;
-    std::string got = json_.dump(-1, ' ', true, Json::error_handler_t::replace);
-    if (got.size() > 40) got = got.substr(0, 40) + "...";
-    throw InvalidArgument(concat(path_, " is ", got, ", expected ", expected));
+    throw InvalidArgument(
+        concat(path_, " is ", described(), ", expected ", expected));
+  }
+
+  std::string described() const {
+    // dump() calls itself for what is inside, however deep that is.
+    if (json_.is_structured()) return concat("an ", json_.type_name());
+    std::string text =
+        json_.dump(-1, ' ', true, Json::error_handler_t::replace);
+    if (text.size() > 40) text = text.substr(0, 40) + "...";
+    return text;
   }
 
   const Json& json_;
@@ -159,13 +185,11 @@ void require_format(const Node& root) {
 
 std::vector<GroupLayout> groups_of(const Node& root) {
   std::vector<GroupLayout> groups;
-  root.at("groups").for_each([&](const std::string& key, const Node& node) {
-    GroupLayout group{
-        name_of_link(key), name_of_link(node.at("rule").text()), {}};
+  root.at("groups").for_each([&](const std::string& name, const Node& node) {
+    GroupLayout group{name, name_of_link(node.at("rule").text()), {}};
     node.at("hyperparameters")
-        .for_each([&](const std::string& name, const Node& value) {
-          group.hyperparameters.emplace_back(name_of_link(name),
-                                             value.number());
+        .for_each([&](const std::string& hyperparameter, const Node& value) {
+          group.hyperparameters.emplace_back(hyperparameter, value.number());
         });
     groups.push_back(std::move(group));
   });
@@ -180,9 +204,9 @@ std::vector<ParameterLayout> parameters_of(const Node& root,
     known.emplace(each.name, &each);
   std::vector<ParameterLayout> parameters;
   root.at("update_counts")
-      .for_each([&](const std::string& key, const Node& count) {
+      .for_each([&](const std::string& name, const Node& count) {
         ParameterLayout parameter;
-        parameter.name = name_of_link(key);
+        parameter.name = name;
         const auto place = known.find(parameter.name);
         if (place != known.end()) parameter = *place->second;
         parameter.update_count = count.integer();
@@ -191,8 +215,45 @@ std::vector<ParameterLayout> parameters_of(const Node& root,
   return parameters;
 }
 
+ScalerLayout scaler_of(const Node& node) {
+  ScalerLayout scaler{
+      node.at("kind").text(),
+      {node.at("scale").number(), node.at("good_steps").integer(),
+       node.at("hysteresis_left").integer()}};
+  if (!is_kind(scaler.kind))
+    throw InvalidArgument(
+        concat("/scaler/kind is ", detail::quoted(scaler.kind),
+               ", expected \"none\", \"constant\" or \"dynamic\""));
+  if (scaler.kind != kind_name(Scaler::Kind::dynamic) || !node.has("growth"))
+    return scaler;
+  DynamicScaling scaling;
+  scaling.growth = node.at("growth").number();
+  scaling.backoff = node.at("backoff").number();
+  scaling.growth_interval = node.at("growth_interval").integer();
+  scaling.hysteresis = node.at("hysteresis").integer();
+  scaling.minimum = node.at("minimum").number();
+  scaler.scaling = scaling;
+  return scaler;
+}
+
+/// Throws for a key that an object has twice: Json would keep the last.
+Json parsed(std::string_view text) {
+  std::vector<std::set<std::string>> keys;  // of the open objects
+  return Json::parse(text, [&](int, Json::parse_event_t event, Json& value) {
+    using Event = Json::parse_event_t;
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key &&
+        !keys.back().insert(value.get<std::string>()).second)
+      throw InvalidArgument(concat("an object has the key ",
+                                   detail::quoted(value.get<std::string>()),
+                                   " twice"));
+    return true;
+  });
+}
+
 FileLayout layout_of_text(std::string_view text, const FileLayout& model) {
-  const Json json = Json::parse(text);
+  const Json json = parsed(text);
   const Node root(json, "");
   require_format(root);
   FileLayout layout;
@@ -201,11 +262,7 @@ FileLayout layout_of_text(std::string_view text, const FileLayout& model) {
   layout.skipped_in_a_row = root.at("skipped_in_a_row").integer();
   layout.groups = groups_of(root);
   layout.parameters = parameters_of(root, model);
-  const Node scaler = root.at("scaler");
-  layout.scaler = ScalerLayout{
-      scaler.at("kind").text(),
-      {scaler.at("scale").number(), scaler.at("good_steps").integer(),
-       scaler.at("hysteresis_left").integer()}};
+  layout.scaler = scaler_of(root.at("scaler"));
   return layout;
 }
 

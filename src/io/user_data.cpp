@@ -194,7 +194,8 @@ UserData read_user_data(hid_t group) {
   for (const std::string& link : link_names(group)) {
     const std::string name = name_of_link(link);
     try {
-      user.emplace(name, read_value(group, link));
+      if (!user.emplace(name, read_value(group, link)).second)
+        throw CheckpointError("two links have this name");
     } catch (const CheckpointError& error) {
       throw CheckpointError(concat("user data ", detail::quoted(name),
                                    " cannot be read (", error.what(), ")"));

@@ -289,6 +289,27 @@ double Rule::get(std::string_view hyperparameter) const {
   return value;
 }
 
+namespace {
+
+void assign(std::string_view rule, std::string_view name, double value,
+            bool& member) {
+  require(value == 0.0 || value == 1.0, rule, name, value, "0 or 1");
+  member = value != 0.0;
+}
+
+void assign(std::string_view, std::string_view, double value, double& member) {
+  member = value;
+}
+
+std::string listed(const Names& names) {
+  std::string text;
+  for (const std::string_view name : names)
+    text += detail::concat(text.empty() ? "" : ", ", name);
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
 void Rule::set(std::string_view hyperparameter, double value) {
   bool found = false;
   Rule changed = *this;
@@ -297,13 +318,7 @@ void Rule::set(std::string_view hyperparameter, double value) {
         for_each_member(rule, [&](std::string_view name, auto& member) {
           if (name != hyperparameter) return;
           found = true;
-          if constexpr (std::is_same_v<decltype(member), bool&>) {
-            require(value == 0.0 || value == 1.0, this->name(), name, value,
-                    "0 or 1");
-            member = value != 0.0;
-          } else {
-            member = value;
-          }
+          assign(this->name(), name, value, member);
         });
         check_value(rule);
       },
@@ -316,6 +331,31 @@ void Rule::set(std::string_view hyperparameter, double value) {
         ", since the rule would need other state arrays: make a new "
         "optimizer"));
   }
+  *this = changed;
+}
+
+void Rule::set(std::span<const double> values) {
+  const std::size_t count = hyperparameters().size();
+  if (values.size() != count)
+    throw InvalidArgument(detail::concat(name(), " has ", count,
+                                         " hyperparameters, expected as many "
+                                         "values, got ",
+                                         values.size()));
+  Rule changed = *this;
+  std::visit(
+      [&](auto& rule) {
+        std::size_t i = 0;
+        for_each_member(rule, [&](std::string_view name, auto& member) {
+          assign(this->name(), name, values[i++], member);
+        });
+        check_value(rule);
+      },
+      changed.value_);
+  if (changed.state_names() != state_names())
+    throw InvalidArgument(detail::concat(
+        name(), ": the hyperparameters need other state arrays (",
+        listed(changed.state_names()), ") than there are (",
+        listed(state_names()), "): make a new optimizer"));
   *this = changed;
 }
 

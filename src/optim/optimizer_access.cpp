@@ -83,6 +83,10 @@ void OptimizerAccess::set_loss_scale(ShardedOptimizer& optimizer,
   optimizer.core_->loss_scale = state;
 }
 
+void OptimizerAccess::forget_averaged(ShardedOptimizer& optimizer) {
+  optimizer.core_->forget_averaged();
+}
+
 void OptimizerAccess::synchronize(ShardedOptimizer& optimizer,
                                   const char* what) {
   static_cast<void>(optimizer.communicator());  // throws where moved from

@@ -57,6 +57,9 @@ struct OptimizerAccess {
   static const LossScaleState& loss_scale(const ShardedOptimizer&);
   static void set_loss_scale(ShardedOptimizer&, const LossScaleState&);
 
+  /// Makes averaged_gradient() unavailable until the next step().
+  static void forget_averaged(ShardedOptimizer&);
+
   /// Waits for the work on the optimizer's execution space; throws
   /// InvalidArgument (naming what) between a mark and step().
   static void synchronize(ShardedOptimizer&, const char* what);

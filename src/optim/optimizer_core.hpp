@@ -74,6 +74,7 @@ class OptimizerCore {
   /// Throws InvalidArgument when the last step has left no averaged gradient;
   /// info is what was asked for.
   void require_averaged(const ParameterInfo& info) const;
+  void forget_averaged() { averaged_is_valid_ = false; }
   /// First element of a segment in it.
   std::byte* averaged_gradient(const Segment& segment) const;
 

@@ -55,6 +55,20 @@ TEST(Checkpoint, HoldsWhatAnotherSaveOfItHolds) {
   }
 }
 
+TEST(Checkpoint, LeavesNoAveragedGradient) {
+  const ScratchFolder folder(MPI_COMM_WORLD);
+  auto optimizer = make_varied(world(), 600);
+  train(optimizer, 1);
+  save_checkpoint(optimizer, folder / "c.h5");
+  const ParameterId five = optimizer.parameters().find("five").value();
+  static_cast<void>(optimizer.averaged_gradient<float>(five));
+  load_checkpoint(optimizer, folder / "c.h5");
+  EXPECT_THROW(static_cast<void>(optimizer.averaged_gradient<float>(five)),
+               InvalidArgument);
+  train(optimizer, 1);
+  static_cast<void>(optimizer.averaged_gradient<float>(five));
+}
+
 TEST(Checkpoint, KeepsEveryBitPattern) {
   const ScratchFolder folder(MPI_COMM_WORLD);
   ParameterSet model;

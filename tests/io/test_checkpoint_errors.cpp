@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <kzero/checkpoint.hpp>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -155,6 +156,39 @@ TEST_F(CheckpointErrors, OfHyperparametersThatAreNotValid) {
   }
   EXPECT_TRUE(
       says(load_error(folder / "c.h5"), {"\"plain\"", "learning_rate", "-1"}));
+}
+
+TEST_F(CheckpointErrors, OfCountsThatOverflowSoon) {
+  constexpr std::int64_t largest = std::int64_t{1} << 62;
+  const auto load_with = [&](const char* place, const char* name,
+                             std::int64_t count) {
+    save_checkpoint(optimizer, folder / "c.h5");
+    if (root) {
+      const detail::Handle file = detail::own(
+          H5Fopen((folder / "c.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT),
+          H5Fclose, "H5Fopen");
+      const detail::Handle group = detail::open_group(file.get(), place);
+      detail::rewrite_attribute(group.get(), name, count);
+    }
+    return folder / "c.h5";
+  };
+  for (const std::int64_t count : {std::int64_t{-1}, largest + 1,
+                                   std::numeric_limits<std::int64_t>::max()}) {
+    const std::string number = std::to_string(count);
+    EXPECT_TRUE(
+        says(load_error(load_with("parameters/five", "update_count", count)),
+             {"\"five\"", number.c_str(), "expected"}));
+    EXPECT_TRUE(says(load_error(load_with("/", "step", count)),
+                     {"count of steps", number.c_str()}));
+    for (const char* name : {"skipped_total", "skipped_in_a_row"})
+      EXPECT_TRUE(says(load_error(load_with("/", name, count)),
+                       {name, number.c_str()}));
+  }
+  load_checkpoint(optimizer,
+                  load_with("parameters/five", "update_count", largest));
+  train(optimizer, 1);
+  EXPECT_EQ(optimizer.update_count(optimizer.parameters().find("five").value()),
+            largest + 1);
 }
 
 // A file whose arrays cannot all be read: the checksum of one is wrong.

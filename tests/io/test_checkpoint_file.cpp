@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <kzero/error.hpp>
 #include <string>
@@ -219,6 +220,15 @@ TEST(CheckpointFile, NamesWhatIsWrongInside) {
                                        H5P_DEFAULT);
                    }),
                    {"/scaler", "\"good_steps\"", "missing"}));
+  for (const auto& [link, same, name] :
+       {std::array{"parameters/half", "parameters/%68alf", "\"half\""},
+        std::array{"optimizer/default", "optimizer/%64efault", "\"default\""},
+        std::array{"user/note", "user/%6Eote", "\"note\""}})
+    EXPECT_TRUE(says(spoiled([&](hid_t file) {
+                       H5Lcreate_hard(file, link, file, same, H5P_DEFAULT,
+                                      H5P_DEFAULT);
+                     }),
+                     {name, "two links"}));
   EXPECT_TRUE(says(spoiled([](hid_t file) { H5Adelete(file, "step"); }),
                    {"\"step\"", "missing"}));
 }

@@ -4,14 +4,31 @@
 // What the engine asks of the communicator.
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <kzero/checkpoint.hpp>
 #include <memory>
 #include <set>
 
+#include "io/checkpoint_error.hpp"
 #include "io/checkpoint_model.hpp"
 #include "io/optimizer_snapshot.hpp"
 #include "io/scratch_folder.hpp"
 #include "support/counting_communicator.hpp"
+
+namespace {
+std::size_t refused_size = 0;  // bytes
+}
+
+/// The one that the library asks for memory, which can have none. A weak symbol
+/// of the C library gives way to it.
+extern "C" int posix_memalign(void** memory, std::size_t alignment,
+                              std::size_t size) noexcept {
+  if (size == refused_size) return ENOMEM;
+  const std::size_t whole = (size + alignment - 1) / alignment * alignment;
+  *memory = std::aligned_alloc(alignment, whole);
+  return *memory != nullptr ? 0 : ENOMEM;
+}
 
 namespace kzero::test {
 namespace {
@@ -104,6 +121,29 @@ TEST_F(GatherEngine, MovesOnlyBucketsWithSomethingToLoad) {
   EXPECT_GT(arrays, 0u);  // of others in the bucket
   EXPECT_EQ(watched->transfers, static_cast<int>(arrays));
   EXPECT_EQ(watched->buffers.size(), 1u);
+}
+
+// The others would wait for it in the first transfer.
+TEST_F(GatherEngine, EndsOnEveryRankWhereOneHasNoMemory) {
+  save_checkpoint(optimizer, folder / "c.h5");
+  const int rank = watched->rank();
+  std::int64_t largest = 0;
+  for (std::int64_t b = 0; b < optimizer.plan().trained_buckets(); ++b)
+    for (const auto& array :
+         detail::OptimizerAccess::shard_arrays(optimizer, b))
+      largest = std::max(largest, optimizer.plan().shards(b).size(rank) *
+                                      size_of(array.dtype));
+  const Snapshot before = snapshot(optimizer, MPI_COMM_WORLD);
+  watched->transfers = 0;
+  if (rank == watched->size() - 1)
+    refused_size = static_cast<std::size_t>(largest);
+  const std::string message =
+      checkpoint_error([&] { load_checkpoint(optimizer, folder / "c.h5"); });
+  refused_size = 0;
+  EXPECT_TRUE(says(message, {"cannot load the checkpoint", "no memory"}));
+  EXPECT_EQ(watched->transfers, 0);
+  EXPECT_TRUE(equal(snapshot(optimizer, MPI_COMM_WORLD), before));
+  load_checkpoint(optimizer, folder / "c.h5");
 }
 
 TEST_F(GatherEngine, EndsAfterTheBucketInWhichRankZeroFailed) {

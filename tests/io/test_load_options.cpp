@@ -76,6 +76,25 @@ std::string widened_bfloat16(const std::string& bytes) {
   return wide;
 }
 
+/// Its members are valid only together.
+struct Mixed {
+  static constexpr std::string_view name = "mixed";
+  static constexpr std::array<std::string_view, 0> state = {};
+  double a = 0.5;
+  double b = 0.5;
+  static constexpr std::array<Hyperparameter<Mixed>, 2> hyperparameters = {
+      {{"a", &Mixed::a}, {"b", &Mixed::b}}};
+
+  void check() const {
+    if (a + b != 1.0) throw InvalidArgument("mixed: a + b is not 1");
+  }
+
+  template <class T>
+  KZERO_FUNCTION void operator()(T g, T& p, T*) const {
+    p -= T(a) * g;
+  }
+};
+
 class LoadOptionsTest : public testing::Test {
  protected:
   const ScratchFolder folder{MPI_COMM_WORLD};
@@ -302,6 +321,35 @@ TEST_F(LoadOptionsTest, PartialWidensTheValueWhereThereIsNoMain) {
   EXPECT_TRUE(is_zero(after.at("p|exp_avg_sq")));
   EXPECT_EQ(optimizer.update_count({1}), 0);
   EXPECT_EQ(optimizer.update_count({0}), 3);
+}
+
+TEST_F(LoadOptionsTest, SetsHyperparametersThatAreValidOnlyTogether) {
+  auto saving = make({{"p", {7}}}, {{"default", Mixed{0.25, 0.75}}});
+  save_checkpoint(saving, path);
+  for (const LoadOptions& options : {LoadOptions{}, partial}) {
+    auto optimizer = make({{"p", {7}}}, {{"default", Mixed{}}});
+    const LoggedWords words;
+    load_checkpoint(optimizer, path, options);
+    EXPECT_EQ(optimizer.group("default").get("a"), 0.25);
+    EXPECT_EQ(optimizer.group("default").get("b"), 0.75);
+    EXPECT_TRUE(words.warnings().empty());
+  }
+}
+
+// What a rank has set alone does not decide what the file may hold there.
+TEST_F(LoadOptionsTest, SetsTheSameHyperparametersOnEveryRank) {
+  const Sgd steady{.momentum = 0.5};
+  Sgd fast = steady;
+  fast.nesterov = true;
+  auto saving = make({{"p", {7}}}, {{"default", fast}});
+  save_checkpoint(saving, path);
+  auto optimizer = make({{"p", {7}}}, {{"default", steady}});
+  if (optimizer.communicator()->rank() == 1)
+    optimizer.group("default").set("dampening", 0.5);
+  load_checkpoint(optimizer, path);
+  EXPECT_EQ(optimizer.group("default").get("nesterov"), 1.0);
+  EXPECT_EQ(optimizer.group("default").get("dampening"), 0.0);
+  train(optimizer, 1);
 }
 
 class OtherRules : public LoadOptionsTest {

@@ -41,6 +41,42 @@ TEST(LoadedScaler, CountsAnewPastTheInterval) {
                  {2.0, 0, 0});
 }
 
+TEST(LoadedScaler, KeepsTheLimitsOfTheProgram) {
+  const Scaler program = Scaler::dynamic(
+      {.initial_scale = 512.0, .hysteresis = 2, .minimum = 4.0});
+  expect_state(loaded_scaler(program, layout("dynamic", 0.5, 1, 100)),
+               {4.0, 1, 2});
+  expect_state(loaded_scaler(program, layout("dynamic", 8.0, 1, 1)),
+               {8.0, 1, 1});
+}
+
+TEST(LoadedScaler, WarnsOfOtherSettings) {
+  const DynamicScaling mine = dynamic_scaler.scaling();
+  const auto warning = [&](auto&& change) {
+    ScalerLayout file = layout("dynamic", 8.0, 1, 2);
+    file.scaling = mine;
+    change(*file.scaling);
+    const LoadedScaler loaded = loaded_scaler(dynamic_scaler, file);
+    expect_state(loaded, {8.0, 1, 2});
+    return loaded.warning;
+  };
+  EXPECT_EQ(warning([](DynamicScaling& s) { s.initial_scale = 1.0; }), "");
+  EXPECT_TRUE(says(warning([](DynamicScaling& s) { s.growth = 4.0; }),
+                   {"growth is 4 in the checkpoint and 2 in the program",
+                    "the program's settings are used"}));
+  EXPECT_TRUE(says(warning([](DynamicScaling& s) { s.backoff = 0.25; }),
+                   {"backoff is 0.25 in the checkpoint and 0.5"}));
+  EXPECT_TRUE(says(warning([](DynamicScaling& s) { s.growth_interval = 9; }),
+                   {"growth_interval is 9 in the checkpoint and 10"}));
+  const std::string both = warning([](DynamicScaling& s) {
+    s.hysteresis = 5;
+    s.minimum = 1.0;
+  });
+  EXPECT_TRUE(says(both, {"hysteresis is 5 in the checkpoint and 3",
+                          "minimum is 1 in the checkpoint and 0"}));
+  EXPECT_EQ(both.find("growth"), both.npos);
+}
+
 TEST(LoadedScaler, RefusesAStateThatNoneHas) {
   const auto problem = [](const ScalerLayout& file) {
     return checkpoint_error([&] { loaded_scaler(dynamic_scaler, file); });
@@ -97,7 +133,10 @@ TEST(LoadedScaler, WarnsOfOtherKindsAndConstants) {
   expect_state(loaded, {8.0, 0, 1});
   EXPECT_TRUE(says(loaded.warning, {"dynamic", "constant"}));
   loaded = loaded_scaler(Scaler::constant(8.0), layout("of tomorrow", 16.0));
-  EXPECT_TRUE(says(loaded.warning, {"of tomorrow", "constant"}));
+  EXPECT_TRUE(
+      says(loaded.warning, {"\"of tomorrow\"", "does not know", "constant"}));
+  loaded = loaded_scaler(Scaler::none, layout("of tomorrow", 16.0));
+  EXPECT_EQ(loaded.warning.find("Scaler::"), std::string::npos);
 }
 
 }  // namespace

@@ -76,11 +76,44 @@ class ScalerCheckpoint : public testing::Test {
 
 TEST_F(ScalerCheckpoint, BringsBackTheScale) {
   auto optimizer = make(dynamic);
-  EXPECT_TRUE(carry_over(Scaler::dynamic(DynamicScaling::megatron()),
+  EXPECT_TRUE(carry_over(Scaler::dynamic({.growth_interval = 50}),
                          {96.0, 49, 0}, optimizer)
                   .empty());
   expect_state(optimizer, {96.0, 49, 0});
   EXPECT_EQ(optimizer.options().scaler, dynamic);
+}
+
+TEST_F(ScalerCheckpoint, SaysThatSettingsDiffer) {
+  auto optimizer = make(dynamic);
+  const auto words = carry_over(Scaler::dynamic(DynamicScaling::megatron()),
+                                {96.0, 49, 2}, optimizer);
+  expect_state(optimizer, {96.0, 49, 1});
+  EXPECT_EQ(optimizer.options().scaler, dynamic);
+  if (!root) return;
+  ASSERT_EQ(words.size(), 1u);
+  EXPECT_TRUE(says(words[0],
+                   {"c.h5", "growth_interval is 1000 in the checkpoint and 50",
+                    "hysteresis is 2", "minimum is 1"}));
+}
+
+TEST_F(ScalerCheckpoint, PassesOverKindsOfTomorrow) {
+  auto optimizer = make(dynamic);
+  save_checkpoint(optimizer, path);
+  change_file([](hid_t file) {
+    const detail::Handle place = detail::open_group(file, "scaler");
+    for (const char* name : {"kind", "good_steps"})
+      detail::check_hdf5(H5Adelete(place.get(), name), "H5Adelete");
+    detail::write_attribute(place.get(), "kind",
+                            std::string_view("of tomorrow"));
+  });
+  OptimizerAccess::set_loss_scale(optimizer, {2.0, 3, 0});
+  const LoggedWords words;
+  load_checkpoint(optimizer, path);
+  expect_state(optimizer, {256.0, 0, 1});
+  ASSERT_EQ(words.warnings().size(), root ? 1u : 0u);
+  if (root) {
+    EXPECT_TRUE(says(words.warnings()[0], {"\"of tomorrow\""}));
+  }
 }
 
 TEST_F(ScalerCheckpoint, CountsAnewForAShorterInterval) {

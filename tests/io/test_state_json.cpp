@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <kzero/state_json.hpp>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -46,14 +45,15 @@ Snapshot numbers_of(ShardedOptimizer& optimizer) {
   return all;
 }
 
+constexpr std::int64_t largest_count = std::int64_t{1} << 62;
+
 /// Numbers with all their digits.
 void set_odd_numbers(ShardedOptimizer& optimizer) {
   optimizer.group("default").set("learning_rate", 0.1 + 0.2);
   optimizer.group("default").set("epsilon", 1.1754943508222875e-38);
   optimizer.group("plain").set("dampening", 3.4028234663852886e38);
   optimizer.group("\xff").set("dampening", -0.0);
-  OptimizerAccess::set_counters(
-      optimizer, {std::numeric_limits<std::int64_t>::max() - 1, 12, 2});
+  OptimizerAccess::set_counters(optimizer, {largest_count, 12, 2});
   OptimizerAccess::set_update_count(optimizer, {1}, 9007199254740993);
   OptimizerAccess::set_loss_scale(optimizer, {0.1, 17, 0});
 }
@@ -64,9 +64,9 @@ TEST(StateJson, HasEveryNumber) {
   set_odd_numbers(optimizer);
   const Json json = Json::parse(state_json(optimizer));
   EXPECT_EQ(json.at("format"), "kzero state");
-  EXPECT_EQ(json.at("format_version"), (Json{1, 0}));
+  EXPECT_EQ(json.at("format_version"), (Json{1, 1}));
   EXPECT_EQ(json.at("library_version"), version());
-  EXPECT_EQ(json.at("steps"), 9223372036854775806);
+  EXPECT_EQ(json.at("steps"), 4611686018427387904);
   EXPECT_EQ(json.at("skipped_total"), 12);
   EXPECT_EQ(json.at("skipped_in_a_row"), 2);
   const Json& groups = json.at("groups");
@@ -87,7 +87,12 @@ TEST(StateJson, HasEveryNumber) {
   EXPECT_EQ(json.at("scaler"), (Json{{"kind", "dynamic"},
                                      {"scale", 0.1},
                                      {"good_steps", 17},
-                                     {"hysteresis_left", 0}}));
+                                     {"hysteresis_left", 0},
+                                     {"growth", 2.0},
+                                     {"backoff", 0.5},
+                                     {"growth_interval", 2000},
+                                     {"hysteresis", 1},
+                                     {"minimum", 0.0}}));
 }
 
 TEST(StateJson, IsTheSameOnEveryRank) {
@@ -129,6 +134,42 @@ TEST(StateJson, WarnsOfAnotherScaler) {
   }
 }
 
+TEST(StateJson, WarnsOfOtherSettingsOfTheScaler) {
+  auto optimizer = make(
+      Scaler::dynamic({.growth = 4.0, .growth_interval = 5, .hysteresis = 3}));
+  auto other = make(dynamic);
+  Json json = Json::parse(state_json(optimizer));
+  const LoggedWords words;
+  load_state_json(other, json.dump());
+  EXPECT_EQ(OptimizerAccess::loss_scale(other).hysteresis_left, 1);
+  const bool root = other.communicator()->rank() == 0;
+  ASSERT_EQ(words.warnings().size(), root ? 1u : 0u);
+  if (root) {
+    EXPECT_TRUE(
+        says(words.warnings()[0], {"load_state_json", "growth is 4",
+                                   "growth_interval is 5", "hysteresis is 3"}));
+  }
+  // A text of format 1.0.
+  for (const char* name :
+       {"growth", "backoff", "growth_interval", "hysteresis", "minimum"})
+    json["scaler"].erase(name);
+  json["format_version"] = {1, 0};
+  load_state_json(other, json.dump());
+  EXPECT_EQ(words.warnings().size(), root ? 1u : 0u);
+}
+
+TEST(StateJson, LeavesNoAveragedGradient) {
+  auto optimizer = make();
+  train(optimizer, 1);
+  const ParameterId five = optimizer.parameters().find("five").value();
+  static_cast<void>(optimizer.averaged_gradient<float>(five));
+  load_state_json(optimizer, state_json(optimizer));
+  EXPECT_THROW(static_cast<void>(optimizer.averaged_gradient<float>(five)),
+               InvalidArgument);
+  train(optimizer, 1);
+  static_cast<void>(optimizer.averaged_gradient<float>(five));
+}
+
 class StateJsonErrors : public testing::Test {
  protected:
   StateJsonErrors() {
@@ -165,7 +206,7 @@ TEST_F(StateJsonErrors, OfTextsThatAreNone) {
   for (const char* text : {"", "{", "nonsense", "{} {}", "\xff", "[1"})
     EXPECT_TRUE(says(error_of(text), {"load_state_json", "parse error"}))
         << text;
-  EXPECT_TRUE(says(error_of("[]"), {"expected an object", "[]"}));
+  EXPECT_TRUE(says(error_of("[]"), {"an array", "expected an object"}));
   EXPECT_TRUE(says(error_of("{}"), {"has no \"format\""}));
   EXPECT_TRUE(says(error_of(R"({"format": "other"})"),
                    {"\"other\"", "expected \"kzero state\""}));
@@ -191,8 +232,10 @@ TEST_F(StateJsonErrors, OfTypes) {
     EXPECT_TRUE(says(
         error_of_changed([&](Json& j) { j[count] = 9223372036854775808u; }),
         {count, "9223372036854775808", "expected an integer"}));
-    EXPECT_TRUE(
-        says(error_of_changed([&](Json& j) { j[count] = -1; }), {"negative"}));
+    for (const std::int64_t wrong : {std::int64_t{-1}, largest_count + 1})
+      EXPECT_TRUE(says(error_of_changed([&](Json& j) { j[count] = wrong; }),
+                       {count, std::to_string(wrong).c_str(), "expected",
+                        "0 to 4611686018427387904"}));
     EXPECT_TRUE(says(error_of_changed([&](Json& j) { j.erase(count); }),
                      {"has no", count}));
   }
@@ -204,10 +247,59 @@ TEST_F(StateJsonErrors, OfTypes) {
   EXPECT_TRUE(says(error_of_changed([](Json& j) {
                      j["update_counts"]["five"] = Json::array();
                    }),
-                   {"/update_counts/five", "[]", "an integer"}));
+                   {"/update_counts/five", "an array", "an integer"}));
   EXPECT_TRUE(
       says(error_of_changed([](Json& j) { j["update_counts"]["five"] = -3; }),
-           {"\"five\"", "negative"}));
+           {"\"five\"", "-3", "expected"}));
+  EXPECT_TRUE(says(error_of_changed([](Json& j) {
+                     j["update_counts"]["five"] = largest_count + 1;
+                   }),
+                   {"\"five\"", "4611686018427387905", "expected"}));
+}
+
+// Neither reading nor describing such a text may call itself so often.
+TEST_F(StateJsonErrors, OfDeepTexts) {
+  constexpr std::size_t depth = 100000;
+  const std::string lists = std::string(depth, '[') + std::string(depth, ']');
+  std::string objects;
+  for (std::size_t i = 0; i < depth; ++i) objects += R"({"a":)";
+  objects += "1" + std::string(depth, '}');
+  for (const std::string& deep : {lists, objects}) {
+    EXPECT_NE(error_of(deep), "");
+    for (const char* place : {"format", "format_version", "steps", "groups",
+                              "scaler", "update_counts"}) {
+      Json json = good;
+      json[place] = "HERE";
+      std::string text = json.dump();
+      text.replace(text.find("\"HERE\""), 6, deep);
+      EXPECT_TRUE(says(error_of(text), {"load_state_json"})) << place;
+    }
+  }
+  EXPECT_TRUE(says(error_of(std::string(depth, '[')), {"parse error"}));
+}
+
+TEST_F(StateJsonErrors, OfNamesThatComeTwice) {
+  const auto twice = [&](const char* object, const char* name) {
+    return error_of_changed([&](Json& j) {
+      Json& place = j[Json::json_pointer(object)];
+      place[name] = place.begin().value();
+    });
+  };
+  EXPECT_TRUE(says(twice("/update_counts", "f%69ve"),
+                   {"/update_counts", "\"five\" twice"}));
+  EXPECT_TRUE(
+      says(twice("/groups", "pl%61in"), {"/groups", "\"plain\" twice"}));
+  EXPECT_TRUE(says(twice("/groups/plain/hyperparameters", "moment%75m"),
+                   {"/groups/plain", "\"momentum\" twice"}));
+  std::string text = good.dump();
+  text.insert(1, "\"steps\": 5, ");
+  EXPECT_TRUE(says(error_of(text), {"\"steps\" twice"}));
+}
+
+TEST_F(StateJsonErrors, OfScalersThatThereAreNot) {
+  EXPECT_TRUE(
+      says(error_of_changed([](Json& j) { j["scaler"]["kind"] = "foo"; }),
+           {"/scaler/kind", "\"foo\"", "\"dynamic\""}));
 }
 
 TEST_F(StateJsonErrors, OfOtherModels) {

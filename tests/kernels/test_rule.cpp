@@ -138,6 +138,27 @@ TEST(Rule, RefusesAChangeThatNeedsOtherState) {
   moving.set("momentum", 0.25);
 }
 
+TEST(Rule, SetsAllAtOnce) {
+  Rule rule = Sgd{.momentum = 0.5, .dampening = 0.25};
+  // Nesterov goes with no dampening alone.
+  rule.set(std::vector{0.125, 0.75, 0.0, 0.0625, 1.0, 1.0});
+  EXPECT_EQ(rule.get("learning_rate"), 0.125);
+  EXPECT_EQ(rule.get("momentum"), 0.75);
+  EXPECT_EQ(rule.get("dampening"), 0.0);
+  EXPECT_EQ(rule.get("weight_decay"), 0.0625);
+  EXPECT_EQ(rule.get("nesterov"), 1.0);
+  EXPECT_EQ(rule.get("maximize"), 1.0);
+  using Values = std::vector<double>;
+  for (const Values& wrong :
+       {Values{0.5, 0.75, 0.5, 0.0, 1.0, 0.0},  // dampening, nesterov
+        Values{0.5, 0.0, 0.0, 0.0, 0.0, 0.0},   // no momentum: other state
+        Values{0.5, 0.75, 0.0, 0.0, 0.5, 0.0}, Values{0.5}, Values{},
+        Values{0.5, 0.75, 0.0, 0.0, 1.0, 0.0, 0.0}})
+    EXPECT_THROW(rule.set(wrong), InvalidArgument);
+  EXPECT_EQ(rule.get("learning_rate"), 0.125);
+  EXPECT_EQ(rule.get("weight_decay"), 0.0625);
+}
+
 TEST(Rule, RefusesWrongStructs) {
   EXPECT_THROW(Rule(AdamW{.learning_rate = nan}), InvalidArgument);
   EXPECT_THROW(Rule(AdamW{.beta2 = -0.1}), InvalidArgument);
@@ -227,6 +248,25 @@ struct Warm {
   }
 };
 
+/// Its members are valid only together.
+struct Mixed {
+  static constexpr std::string_view name = "mixed";
+  static constexpr std::array<std::string_view, 0> state = {};
+  double a = 0.5;
+  double b = 0.5;
+  static constexpr std::array<Hyperparameter<Mixed>, 2> hyperparameters = {
+      {{"a", &Mixed::a}, {"b", &Mixed::b}}};
+
+  void check() const {
+    if (a + b != 1.0) throw InvalidArgument("mixed: a + b is not 1");
+  }
+
+  template <class T>
+  KZERO_FUNCTION void operator()(T g, T& p, T*) const {
+    p -= T(a) * g;
+  }
+};
+
 struct Nothing {
   static constexpr std::string_view name = "nothing";
   static constexpr std::array<std::string_view, 0> state = {};
@@ -286,6 +326,16 @@ TEST(OwnRule, NumbersAreFiniteUnlessItChecksItself) {
   Rule warm = Warm{};
   EXPECT_THROW(warm.set("steps", 0.0), InvalidArgument);
   warm.set("steps", infinity);
+}
+
+TEST(OwnRule, ChecksAllMembersAtOnce) {
+  Rule rule = Mixed{};
+  EXPECT_THROW(rule.set("a", 0.25), InvalidArgument);
+  rule.set(std::vector{0.25, 0.75});
+  EXPECT_EQ(rule.get("a"), 0.25);
+  EXPECT_EQ(rule.get("b"), 0.75);
+  EXPECT_THROW(rule.set(std::vector{0.5, 0.75}), InvalidArgument);
+  EXPECT_EQ(rule.get("a"), 0.25);
 }
 
 TEST(OwnRule, MayNotTakeTheNameOfAnother) {
