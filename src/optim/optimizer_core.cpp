@@ -74,9 +74,10 @@ void OptimizerCore::agree_on_groups(
         *communicator, set_up,
         [group](const auto& fact) {
           fact("model_parallel",
-               group == nullptr ? "none"
-                                : concat("rank ", group->rank(),
-                                         " of a group of ", group->size()));
+               group == nullptr
+                   ? "none"
+                   : concat("a group of ", group->size(),
+                            " ranks, this is its rank ", group->rank()));
         },
         problem);
   } catch (const InvalidArgument& error) {
