@@ -3,7 +3,6 @@
 
 #include "io/restored_numbers.hpp"
 
-#include <algorithm>
 #include <kzero/error.hpp>
 
 #include "core/message.hpp"
