@@ -179,7 +179,7 @@ class ShardedOptimizer {
   /// Valid until gradients are written or zeroed. Zeros for a parameter that
   /// was kept (Unmarked::keep). Local. Throws InvalidArgument when there is
   /// none: before the first step, after zero_gradients() or a mark, after a
-  /// skipped step, and for a frozen parameter.
+  /// skipped step or a load, and for a frozen parameter.
   template <class T>
   std::vector<ParameterView<const T*>> averaged_gradient(ParameterId id) {
     std::vector<ParameterView<const T*>> views;
