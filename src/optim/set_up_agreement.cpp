@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Construction: what is checked, and agreed on between ranks.
+#include <cmath>
+#include <kzero/error.hpp>
+#include <random>
+
+#include "core/message.hpp"
+#include "optim/agreement.hpp"
+#include "optim/optimizer_core.hpp"
+#include "optim/setup_facts.hpp"
+
+namespace kzero::detail {
+namespace {
+
+constexpr Subject set_up{"optimizer set-up"};
+
+}  // namespace
+
+void OptimizerCore::agree_on_groups(
+    const std::shared_ptr<Communicator>& communicator,
+    const ParameterSet& parameters, const OptimizerOptions& options,
+    std::string problem) {
+  Communicator* group = options.model_parallel.get();
+  if (group == communicator.get()) {
+    problem =
+        "OptimizerOptions::model_parallel is the optimizer's own communicator "
+        "(expected another one, got the same): give the group of ranks that "
+        "hold the other parts of this rank's copy of the model, or nothing";
+    group = nullptr;
+  }
+  try {
+    require_agreement(
+        *communicator, set_up,
+        [group](const auto& fact) {
+          fact("model_parallel",
+               group == nullptr
+                   ? "none"
+                   : concat("a group of ", group->size(),
+                            " ranks, this is its rank ", group->rank()));
+        },
+        problem);
+  } catch (const InvalidArgument& error) {
+    // Who has a group tells it, where the ranks of other groups wait.
+    if (group == nullptr) throw;
+    try {
+      agree_on_model(*group, parameters, options, 0, error.what());
+    } catch (const InvalidArgument&) {
+    }
+    throw;
+  }
+}
+
+void OptimizerCore::agree(std::string problem) {
+  const auto facts = [this](const auto& fact) {
+    for_each_setup_fact(parameters, options, fact);
+  };
+  if (!options.model_parallel) {
+    require_agreement(*communicator, set_up, facts, problem);
+    return;
+  }
+  std::uint64_t data_group = 0;
+  if (communicator->rank() == 0) {
+    std::random_device random;
+    data_group = std::uint64_t{random()} << 32 | random();
+  }
+  communicator->broadcast(&data_group, sizeof data_group, 0, set_up);
+  // Ranks of other data-parallel groups wait in the exchange of the
+  // model-parallel group: what one group finds goes there, and what is found
+  // there comes back.
+  try {
+    require_agreement(*communicator, set_up, facts, problem);
+  } catch (const InvalidArgument& error) {
+    problem = error.what();
+  }
+  try {
+    model_ = agree_on_model(*options.model_parallel, parameters, options,
+                            data_group, problem);
+    problem.clear();
+  } catch (const InvalidArgument& error) {
+    problem = error.what();
+  }
+  throw_if_any(*communicator, set_up, problem);
+}
+
+void OptimizerCore::throw_on_all(const std::string& problem) {
+  if (!options.model_parallel) {
+    throw_if_any(*communicator, set_up, problem);
+    return;
+  }
+  std::string known = problem;
+  try {
+    throw_if_any(*communicator, set_up, problem);
+  } catch (const InvalidArgument& error) {
+    known = error.what();
+  }
+  throw_if_any(*options.model_parallel, set_up, known);
+}
+
+void OptimizerCore::validate_options() const {
+  if (options.groups.contains(""))
+    throw InvalidArgument(
+        concat("OptimizerOptions::groups has a rule (",
+               to_string(options.groups.at("")),
+               ") for a group without a name: expected a name, got \"\""));
+  if (options.schedule != Schedule::at_step)
+    throw InvalidArgument(concat(
+        "OptimizerOptions::schedule is unknown (expected Schedule::at_step, "
+        "got code ",
+        static_cast<int>(options.schedule), "): use an enumerator"));
+  if (options.gather != GatherMode::at_step)
+    throw InvalidArgument(concat(
+        "OptimizerOptions::gather is unknown (expected GatherMode::at_step, "
+        "got code ",
+        static_cast<int>(options.gather), "): use an enumerator"));
+  if (options.clip_norm &&
+      !(std::isfinite(*options.clip_norm) && *options.clip_norm > 0.0))
+    throw InvalidArgument(concat("clip_norm is ", *options.clip_norm,
+                                 ", expected a finite number above 0: leave "
+                                 "it empty for no clipping"));
+  const auto action = options.nonfinite.action();
+  if (options.scaler.kind() == Scaler::Kind::dynamic &&
+      (action == Nonfinite::Action::report ||
+       action == Nonfinite::Action::ignore))
+    throw InvalidArgument(concat(
+        "nonfinite is ", to_string(options.nonfinite),
+        ", but a dynamic scaler needs steps that overflow to be skipped: use "
+        "Nonfinite::skip, throw_after or automatic"));
+  const double scale = options.scaler.scaling().initial_scale;
+  if (!is_usable(scale, divisor()))
+    throw InvalidArgument(concat(
+        "the loss scale ", scale, " times the divisor ", divisor(),
+        " is no number to divide float32 gradients by (expected a product from "
+        "1.2e-38 to 8.5e37): choose another scale or divisor"));
+  const int ranks = options.plan.ranks;
+  if (ranks != 0 && ranks != communicator->size())
+    throw InvalidArgument(
+        concat("plan.ranks is ", ranks, ", but the communicator has ",
+               communicator->size(), " ranks: leave it 0 in an optimizer"));
+}
+
+}  // namespace kzero::detail
