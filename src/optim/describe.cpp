@@ -11,18 +11,18 @@ namespace kzero::detail {
 
 std::string OptimizerCore::describe() const {
   std::int64_t elements = 0;
-  for (const ParameterInfo& info : parameters.parameters())
-    elements += info.size;
+  for (std::int64_t i = 0; i < parameters.size(); ++i)
+    if (parameters[{i}].storage.index == i) elements += parameters[{i}].size;
   const Memory used = memory();
-  std::string text = concat(
-      "kzero ", version(), ": ", parameters.size(), " parameters, ", elements,
-      " elements, in ", bucket_count(), " buckets of ",
-      bytes(plan.bucket_bytes()), " of gradients\n",
-      "communicator: ", communicator->describe(), "\n",
-      "partition: elements; schedule: at_step; "
-      "gather: at_step\n",
-      "gradient: ", to_string(options.reduction),
-      ", ordered sum; non-finite: ", to_string(options.nonfinite), "; clip: ");
+  std::string text =
+      concat("kzero ", version(), ": ", parameters.size(), " parameters, ",
+             elements, " elements, in ", bucket_count(), " buckets of ",
+             bytes(plan.bucket_bytes()), " of gradients\n",
+             "communicator: ", communicator->describe(), "\n",
+             "partition: elements; schedule: at_step; "
+             "gather: at_step\n",
+             "gradient: ", to_string(options.reduction),
+             ", ordered sum; non-finite: ", to_string(nonfinite()), "; clip: ");
   text += options.clip_norm ? concat("norm ", *options.clip_norm) : "none";
   text += concat("; scaler: ", to_string(options.scaler));
   if (options.model_parallel)

@@ -47,12 +47,11 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
   set_up_steps();
 }
 
-Nonfinite::Action OptimizerCore::nonfinite_action() const {
-  const auto action = options.nonfinite.action();
-  if (action != Nonfinite::Action::automatic) return action;
-  return options.scaler.kind() == Scaler::Kind::dynamic
-             ? Nonfinite::Action::skip
-             : Nonfinite::Action::report;
+Nonfinite OptimizerCore::nonfinite() const {
+  if (options.nonfinite.action() != Nonfinite::Action::automatic)
+    return options.nonfinite;
+  return options.scaler.kind() == Scaler::Kind::dynamic ? Nonfinite::skip
+                                                        : Nonfinite::report;
 }
 
 void OptimizerCore::set_up_groups() {

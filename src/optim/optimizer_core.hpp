@@ -83,7 +83,7 @@ class OptimizerCore {
   }
 
   /// Options::nonfinite, with what automatic stands for.
-  Nonfinite::Action nonfinite_action() const;
+  Nonfinite nonfinite() const;
 
   /// Hyperparameters may change between steps, and after a step that found them
   /// to differ.

@@ -227,7 +227,7 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
   zero_unmarked();
   classes.prepare(rules);
 
-  const auto action = nonfinite_action();
+  const auto action = nonfinite().action();
   const bool may_skip = action == Nonfinite::Action::skip ||
                         action == Nonfinite::Action::throw_after;
   const bool decide_first = options.clip_norm || may_skip;

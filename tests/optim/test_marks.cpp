@@ -221,6 +221,8 @@ TEST(Marks, TwoNamesOfOneStorage) {
             optimizer.gradient<float*>(second).data());
   EXPECT_EQ(optimizer.segments(first).size(),
             optimizer.segments(second).size());
+  EXPECT_NE(optimizer.describe().find("3 parameters, 103 elements"),
+            std::string::npos);
   EXPECT_EQ(optimizer.memory().gradients,
             4 * optimizer.plan().buckets()[0].range.size());
   fill_gradient(optimizer, first, [](auto) { return 2.0; });
