@@ -220,15 +220,15 @@ TEST(CheckpointFile, NamesWhatIsWrongInside) {
                                        H5P_DEFAULT);
                    }),
                    {"/scaler", "\"good_steps\"", "missing"}));
-  for (const auto& [link, same, name] :
+  for (const auto& each :
        {std::array{"parameters/half", "parameters/%68alf", "\"half\""},
         std::array{"optimizer/default", "optimizer/%64efault", "\"default\""},
         std::array{"user/note", "user/%6Eote", "\"note\""}})
     EXPECT_TRUE(says(spoiled([&](hid_t file) {
-                       H5Lcreate_hard(file, link, file, same, H5P_DEFAULT,
+                       H5Lcreate_hard(file, each[0], file, each[1], H5P_DEFAULT,
                                       H5P_DEFAULT);
                      }),
-                     {name, "two links"}));
+                     {each[2], "two links"}));
   EXPECT_TRUE(says(spoiled([](hid_t file) { H5Adelete(file, "step"); }),
                    {"\"step\"", "missing"}));
 }
