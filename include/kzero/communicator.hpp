@@ -90,11 +90,11 @@ using ReductionTicket = std::unique_ptr<PendingReduction, detail::Release>;
 
 enum class Extremum { minimum, maximum };
 
-/// Collectives are called by every rank in the same order. Buffers stay valid
-/// and untouched until the operation has ended. Every wait is bounded by
-/// timeout(); after a CommunicationError the communicator is unusable, every
-/// later call throws, and buffers that may still be written to are leaked on
-/// purpose. No destructor waits for another rank.
+/// Collectives are called by every rank in the same order, by one thread at a
+/// time. Buffers stay valid and untouched until the operation has ended. Every
+/// wait is bounded by timeout(); after a CommunicationError the communicator is
+/// unusable, every later call throws, and buffers that may still be written to
+/// are leaked on purpose. No destructor waits for another rank.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -106,9 +106,21 @@ class Communicator {
   /// Backend, size and what led to the choice: one line for people.
   virtual std::string describe() const = 0;
 
-  /// Memory that this communicator sends from and receives into best: aligned
-  /// to 64 bytes, not initialised. Collective (same size on every rank, same
-  /// order). Zero bytes give a valid pointer.
+  /// A communicator of the same kind, options and ranks, whose operations are
+  /// apart from this one's: the order of calls, errors and what they make
+  /// unusable are its own. Memory of allocate() serves both. Collective; throws
+  /// CommunicationError when this one is unusable, and makes it so when a rank
+  /// does not come.
+  virtual std::shared_ptr<Communicator> duplicate() = 0;
+
+  /// Whether this communicator and its duplicates may be used by several
+  /// threads at a time, one thread each.
+  virtual bool concurrent() const = 0;
+
+  /// Memory that this communicator and its duplicates send from and receive
+  /// into best: aligned to 64 bytes, not initialised. Any thread may free it.
+  /// Collective (same size on every rank, same order). Zero bytes give a valid
+  /// pointer.
   virtual std::shared_ptr<void> allocate(std::int64_t bytes) = 0;
 
   /// Bytes that it holds now to take in what peers send.

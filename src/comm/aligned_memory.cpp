@@ -31,8 +31,8 @@ void ask_for_huge_pages([[maybe_unused]] void* memory,
 #endif
 }
 
-void give_back(void* memory, const Health& health) noexcept {
-  if (health.broken()) {
+void give_back(void* memory, bool at_risk) noexcept {
+  if (at_risk) {
     leak(memory);
   } else {
     free_aligned(memory);
@@ -76,7 +76,7 @@ std::shared_ptr<void> allocate_shared(std::int64_t bytes,
                                       std::shared_ptr<const Health> health) {
   return {allocate_aligned(bytes),
           [health = std::move(health)](void* memory) noexcept {
-            give_back(memory, *health);
+            give_back(memory, health->memory_at_risk());
           }};
 }
 
@@ -84,7 +84,7 @@ WorkSpace::WorkSpace(std::shared_ptr<const Health> health)
     : health_(std::move(health)) {}
 
 WorkSpace::~WorkSpace() {
-  if (data_ != nullptr) give_back(data_, *health_);
+  if (data_ != nullptr) give_back(data_, health_->broken());
 }
 
 std::byte* WorkSpace::reserve(std::int64_t bytes) {

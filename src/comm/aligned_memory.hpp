@@ -24,8 +24,8 @@ void free_aligned(void* memory) noexcept;
 /// this for a mistake.
 void leak(void* memory) noexcept;
 
-/// Memory that is leaked when the communicator is broken at the end of its
-/// life.
+/// Memory that is leaked when the communicator, or one that uses the same
+/// memory, is broken at the end of its life.
 std::shared_ptr<void> allocate_shared(std::int64_t bytes,
                                       std::shared_ptr<const Health> health);
 

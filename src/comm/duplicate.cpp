@@ -9,12 +9,14 @@
 
 #include "comm/aligned_memory.hpp"
 #include "comm/check_mpi.hpp"
+#include "comm/health.hpp"
 #include "comm/wait_clock.hpp"
 #include "core/message.hpp"
 
 namespace kzero::detail {
 
-MPI_Comm duplicate(MPI_Comm communicator, std::chrono::milliseconds timeout) {
+MPI_Comm duplicate(MPI_Comm communicator, std::chrono::milliseconds timeout,
+                   const Subject& subject, const char* function) {
   int rank = 0;
   int size = 0;
   check_mpi(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
@@ -34,10 +36,9 @@ MPI_Comm duplicate(MPI_Comm communicator, std::chrono::milliseconds timeout) {
     if (clock.expired()) {
       leak(duplicate.release());
       throw CommunicationError(
-          concat("making a communicator timed out after ", clock.text(),
+          concat(name_of(subject), " timed out after ", clock.text(),
                  " on rank ", rank, " of ", size,
-                 ": does every rank of the given communicator call "
-                 "make_communicator?"));
+                 ": does every rank of the communicator call ", function, "?"));
     }
     std::this_thread::yield();
   }

@@ -9,6 +9,12 @@
 
 namespace kzero::detail {
 
+std::shared_ptr<Health> Health::duplicate() const {
+  auto health = std::make_shared<Health>();
+  health->any_broken_ = any_broken_;
+  return health;
+}
+
 void Health::break_off(std::string_view why) noexcept {
   if (broken_) return;
   try {
@@ -17,6 +23,7 @@ void Health::break_off(std::string_view why) noexcept {
     // Without memory for the reason: unusable all the same.
   }
   broken_ = true;
+  *any_broken_ = true;
 }
 
 void Health::break_off(const Subject& subject, std::string_view why) noexcept {

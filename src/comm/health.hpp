@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <kzero/communicator.hpp>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,12 @@ class Health {
  public:
   bool broken() const noexcept { return broken_; }
 
+  /// Whether this communicator is broken, or one that uses the same memory.
+  bool memory_at_risk() const noexcept { return *any_broken_; }
+
+  /// Of a duplicate, which uses the same memory and breaks by itself.
+  std::shared_ptr<Health> duplicate() const;
+
   /// From now on require() throws. The first reason is the one that is kept.
   void break_off(std::string_view why) noexcept;
   void break_off(const Subject& subject, std::string_view why) noexcept;
@@ -24,7 +31,10 @@ class Health {
   void require(const Subject& refused) const;
 
  private:
-  std::atomic<bool> broken_ = false;  // memory may be freed by another thread
+  // Atomic, because memory may be freed by another thread.
+  std::atomic<bool> broken_ = false;
+  std::shared_ptr<std::atomic<bool>> any_broken_ =
+      std::make_shared<std::atomic<bool>>(false);
   std::string why_;
 };
 

@@ -139,8 +139,9 @@ std::shared_ptr<Communicator> make_communicator(MPI_Comm communicator,
     options.timeout = CommunicatorOptions().timeout;
   }
   return std::make_shared<detail::MpiCommunicator>(
-      detail::duplicate(communicator, options.timeout), options,
-      std::move(choice), problem);
+      detail::duplicate(communicator, options.timeout,
+                        {"making a communicator"}, "make_communicator"),
+      options, std::move(choice), problem);
 }
 
 }  // namespace kzero

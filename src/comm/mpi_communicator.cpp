@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/argument_checks.hpp"
+#include "comm/duplicate.hpp"
 #include "comm/mpi_all_gather.hpp"
 #include "comm/mpi_reduction.hpp"
 #include "comm/pool.hpp"
@@ -17,8 +18,11 @@
 namespace kzero::detail {
 
 struct MpiState {
-  MpiState(MPI_Comm duplicate, std::chrono::milliseconds timeout)
-      : link(duplicate, timeout), small(link), reductions(link) {}
+  MpiState(MPI_Comm duplicate, std::chrono::milliseconds timeout,
+           std::shared_ptr<Health> health)
+      : link(duplicate, timeout, std::move(health)),
+        small(link),
+        reductions(link) {}
 
   MpiLink link;  // first: the others post on it
   SmallCollectives small;
@@ -26,12 +30,34 @@ struct MpiState {
   std::vector<std::unique_ptr<MpiAllGather>> all_gathers;
 };
 
+namespace {
+
+bool threads_may_call_mpi() {
+  int provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
+  return provided == MPI_THREAD_MULTIPLE;
+}
+
+}  // namespace
+
 MpiCommunicator::MpiCommunicator(MPI_Comm duplicate,
                                  const CommunicatorOptions& options,
                                  std::string choice, const std::string& problem)
     : choice_(std::move(choice)),
-      state_(std::make_shared<MpiState>(duplicate, options.timeout)) {
+      concurrent_(threads_may_call_mpi()),
+      state_(std::make_shared<MpiState>(duplicate, options.timeout,
+                                        std::make_shared<Health>())) {
   agree(options.message_bytes, problem);
+}
+
+MpiCommunicator::MpiCommunicator(MPI_Comm duplicate,
+                                 const MpiCommunicator& original)
+    : choice_(original.choice_),
+      concurrent_(original.concurrent_),
+      state_(std::make_shared<MpiState>(
+          duplicate, original.timeout(),
+          original.state_->link.health()->duplicate())) {
+  state_->link.set_message_bytes(original.state_->link.message_bytes());
 }
 
 MpiCommunicator::~MpiCommunicator() = default;
@@ -74,6 +100,17 @@ std::chrono::milliseconds MpiCommunicator::timeout() const {
 std::string MpiCommunicator::describe() const {
   return concat("mpi: ", counted(size(), "rank"), ", pairwise messages",
                 choice_);
+}
+
+std::shared_ptr<Communicator> MpiCommunicator::duplicate() {
+  MpiLink& link = state_->link;
+  constexpr Subject subject{"duplication"};
+  link.health()->require(subject);
+  return link.run(subject, [&] {
+    const MPI_Comm same_ranks = detail::duplicate(
+        link.communicator(), link.timeout(), subject, "duplicate");
+    return std::make_shared<MpiCommunicator>(same_ranks, *this);
+  });
 }
 
 std::shared_ptr<void> MpiCommunicator::allocate(std::int64_t bytes) {

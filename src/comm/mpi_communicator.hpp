@@ -20,12 +20,16 @@ class MpiCommunicator final : public Communicator {
   /// any rank has a problem with its arguments.
   MpiCommunicator(MPI_Comm duplicate, const CommunicatorOptions& options,
                   std::string choice, const std::string& problem);
+  /// Takes a duplicate of the original's over, which says nothing new.
+  MpiCommunicator(MPI_Comm duplicate, const MpiCommunicator& original);
   ~MpiCommunicator() override;
 
   int rank() const override;
   int size() const override;
   std::chrono::milliseconds timeout() const override;
   std::string describe() const override;
+  std::shared_ptr<Communicator> duplicate() override;
+  bool concurrent() const override { return concurrent_; }
   std::shared_ptr<void> allocate(std::int64_t bytes) override;
   std::int64_t staging_bytes() const override;
   ReductionTicket start_reduce(const ReduceArguments& arguments) override;
@@ -44,6 +48,7 @@ class MpiCommunicator final : public Communicator {
   void agree(std::int64_t message_bytes, const std::string& problem);
 
   std::string choice_;
+  bool concurrent_;
   std::shared_ptr<MpiState> state_;  // kept by operations under way as well
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <kzero/error.hpp>
+#include <utility>
 
 #include "comm/mpi_messages.hpp"
 #include "core/message.hpp"
@@ -29,8 +30,9 @@ bool mpi_finalized() noexcept {
   return MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0;
 }
 
-MpiLink::MpiLink(MPI_Comm duplicate, std::chrono::milliseconds timeout)
-    : communicator_(duplicate), timeout_(timeout) {
+MpiLink::MpiLink(MPI_Comm duplicate, std::chrono::milliseconds timeout,
+                 std::shared_ptr<Health> health)
+    : communicator_(duplicate), timeout_(timeout), health_(std::move(health)) {
   check_mpi(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
   int* largest_tag = nullptr;

@@ -46,7 +46,8 @@ struct Activity {
 class MpiLink {
  public:
   /// Takes the communicator over.
-  MpiLink(MPI_Comm duplicate, std::chrono::milliseconds timeout);
+  MpiLink(MPI_Comm duplicate, std::chrono::milliseconds timeout,
+          std::shared_ptr<Health> health);
   /// Waits for nobody. Frees the communicator unless it is broken or MPI is
   /// finalised.
   ~MpiLink();
@@ -131,7 +132,7 @@ class MpiLink {
   std::chrono::milliseconds timeout_;
   std::int64_t message_bytes_ = std::int64_t{1} << 30;
   int calls_ = 0;  // of collectives, modulo what a tag holds
-  std::shared_ptr<Health> health_ = std::make_shared<Health>();
+  std::shared_ptr<Health> health_;
   std::int64_t size_marks_ = 1;
   std::vector<MessageSet*> sets_;
 };

@@ -14,15 +14,24 @@
 namespace kzero::detail {
 
 SelfCommunicator::SelfCommunicator(std::chrono::milliseconds timeout,
-                                   std::string choice)
+                                   std::string choice,
+                                   std::shared_ptr<Health> health)
     : timeout_(timeout),
       choice_(std::move(choice)),
-      state_(std::make_shared<SelfState>()) {}
+      state_(std::make_shared<SelfState>()) {
+  state_->health = std::move(health);
+}
 
 SelfCommunicator::~SelfCommunicator() = default;
 
 std::string SelfCommunicator::describe() const {
   return concat("self: 1 rank", choice_);
+}
+
+std::shared_ptr<Communicator> SelfCommunicator::duplicate() {
+  state_->health->require({"duplication"});
+  return std::make_shared<SelfCommunicator>(timeout_, choice_,
+                                            state_->health->duplicate());
 }
 
 std::shared_ptr<void> SelfCommunicator::allocate(std::int64_t bytes) {

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "comm/health.hpp"
+
 namespace kzero::detail {
 
 struct SelfState;
@@ -15,13 +17,16 @@ struct SelfState;
 class SelfCommunicator final : public Communicator {
  public:
   /// choice is what describe() adds.
-  SelfCommunicator(std::chrono::milliseconds timeout, std::string choice);
+  SelfCommunicator(std::chrono::milliseconds timeout, std::string choice,
+                   std::shared_ptr<Health> health = std::make_shared<Health>());
   ~SelfCommunicator() override;
 
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::chrono::milliseconds timeout() const override { return timeout_; }
   std::string describe() const override;
+  std::shared_ptr<Communicator> duplicate() override;
+  bool concurrent() const override { return true; }
   std::shared_ptr<void> allocate(std::int64_t bytes) override;
   std::int64_t staging_bytes() const override { return 0; }
   ReductionTicket start_reduce(const ReduceArguments& arguments) override;

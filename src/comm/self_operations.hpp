@@ -55,7 +55,7 @@ class SelfAllGather final : public PendingOperation {
 };
 
 struct SelfState {
-  std::shared_ptr<Health> health = std::make_shared<Health>();
+  std::shared_ptr<Health> health;
   std::vector<SelfReduction*> started;  // and not ended, in order
   std::vector<std::unique_ptr<SelfReduction>> reductions;
   std::vector<std::unique_ptr<SelfAllGather>> all_gathers;

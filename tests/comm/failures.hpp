@@ -50,6 +50,7 @@ inline void expect_unusable(Communicator& communicator,
       [&](Communicator& c) { c.start_all_gather(gather); },
       [&](Communicator& c) { c.all_reduce_sum(std::span(data), {"call"}); },
       [](Communicator& c) { c.allocate(8); },
+      [](Communicator& c) { c.duplicate(); },
   };
   for (const Call& call : calls) {
     const std::string message =

@@ -159,10 +159,14 @@ TEST(Groups, DuplicateIsGivenBack) {
   MPI_Comm_set_attr(own, key, nullptr);
   freed = 0;
   auto communicator = make_communicator(own, {Backend::mpi});
+  auto duplicate = communicator->duplicate();
   use(*communicator, 0);
   EXPECT_EQ(freed, 0);
   communicator.reset();
   EXPECT_EQ(freed, 1);
+  use(*duplicate, 0);
+  duplicate.reset();
+  EXPECT_EQ(freed, 2);
   MPI_Comm_delete_attr(own, key);
   MPI_Comm_free_keyval(&key);
 }

@@ -1,19 +1,26 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// A communicator around another that counts the collectives.
+// A communicator around another that counts the collectives, its duplicates'
+// included.
 #pragma once
 
+#include <atomic>
 #include <kzero/communicator.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace kzero::test {
 
 class CountingCommunicator : public Communicator {
  public:
-  explicit CountingCommunicator(std::shared_ptr<Communicator> inner)
-      : inner_(std::move(inner)) {}
+  using Counter = std::atomic<int>;
+
+  explicit CountingCommunicator(
+      std::shared_ptr<Communicator> inner,
+      std::shared_ptr<Counter> counter = std::make_shared<Counter>(0))
+      : inner_(std::move(inner)), counter_(std::move(counter)) {}
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
@@ -21,6 +28,12 @@ class CountingCommunicator : public Communicator {
     return inner_->timeout();
   }
   std::string describe() const override { return inner_->describe(); }
+  std::shared_ptr<Communicator> duplicate() override {
+    ++collectives;
+    return std::make_shared<CountingCommunicator>(inner_->duplicate(),
+                                                  counter_);
+  }
+  bool concurrent() const override { return inner_->concurrent(); }
   std::shared_ptr<void> allocate(std::int64_t bytes) override {
     return inner_->allocate(bytes);
   }
@@ -60,10 +73,12 @@ class CountingCommunicator : public Communicator {
     inner_->barrier(subject);
   }
 
-  int collectives = 0;
-
  private:
   std::shared_ptr<Communicator> inner_;
+  std::shared_ptr<Counter> counter_;
+
+ public:
+  Counter& collectives = *counter_;
 };
 
 }  // namespace kzero::test
