@@ -79,7 +79,7 @@ kzero::Scaler scaler(std::string_view name, const std::string& text) {
     if (!text.starts_with(dynamic)) {
       return kzero::Scaler::constant(number(name, text, false));
     }
-    kzero::DynamicScaling scaling;
+    kzero::DynamicScaler scaling;
     const std::string rest = text.substr(dynamic.size());
     if (!rest.empty()) {
       if (rest.front() != ':') reject(name, text, "dynamic or dynamic:START");

@@ -26,6 +26,7 @@
 #include <kzero/sharded_optimizer.hpp>
 #include <kzero/state_json.hpp>
 #include <kzero/step_report.hpp>
+#include <kzero/trace.hpp>
 #include <kzero/version.hpp>
 
 #if KZERO_HAVE_HDF5

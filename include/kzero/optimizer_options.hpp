@@ -8,6 +8,7 @@
 #include <kzero/plan.hpp>
 #include <kzero/rule.hpp>
 #include <kzero/scaler.hpp>
+#include <kzero/trace.hpp>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,10 +17,29 @@
 namespace kzero {
 
 /// at_step: gradients are reduced, parameters updated and gathered in step().
-enum class Schedule { at_step };
+/// after_backward: a bucket's reduction starts when its last parameter is
+/// marked ready, in layout order on every rank, while the backward pass goes
+/// on; parameters are updated in step(), when the last bucket has come.
+enum class Schedule { at_step, after_backward };
 
 /// at_step: the gather is complete when step() returns.
-enum class GatherMode { at_step };
+/// overlapped: buckets are gathered while the next forward pass runs, in its
+/// order and one bucket ahead. ShardedOptimizer::parameter() waits for its own
+/// bucket and starts the next one; views that were taken before step() may be
+/// read after wait_parameters() only.
+enum class GatherMode { at_step, overlapped };
+
+/// What goes on with transfers while the caller computes.
+/// thread: one of the optimizer's own. Needs an MPI that was initialised with
+/// MPI_THREAD_MULTIPLE, and a core that is idle.
+/// calls: no thread. Transfers go on when the caller calls mark_ready(),
+/// parameter() and step(); what the network does by itself goes on anyway. A
+/// rank that waits in parameter() then waits for calls of the others: read
+/// parameters on every rank, or call wait_parameters() on every rank before
+/// one of them reads alone.
+/// automatic: a thread where something overlaps, MPI permits it and every rank
+/// has a spare core.
+enum class Progress { automatic, thread, calls };
 
 /// What step() does when the averaged gradient holds a NaN or an infinity,
 /// which any rank's contribution can cause. The ranks decide alike.
@@ -87,6 +107,7 @@ struct OptimizerOptions {
   std::map<std::string, Rule> groups = {};
   Schedule schedule = Schedule::at_step;
   GatherMode gather = GatherMode::at_step;
+  Progress progress = Progress::automatic;
   /// The averaged gradient is scaled to at most this global 2-norm.
   std::optional<double> clip_norm = std::nullopt;
   /// A dynamic scaler needs skip or throw_after.
@@ -100,6 +121,8 @@ struct OptimizerOptions {
   /// A communicator of its own: every rank of it steps when this one does.
   /// Either every rank of the optimizer's communicator gives one, or none.
   std::shared_ptr<Communicator> model_parallel = nullptr;
+  /// Takes down when what happened on this rank. Each rank may have one or not.
+  std::shared_ptr<Trace> trace = nullptr;
 };
 
 }  // namespace kzero

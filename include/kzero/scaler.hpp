@@ -18,20 +18,20 @@ namespace kzero {
 ///   hysteresis_left = hysteresis, scale *= growth
 /// The scale stays a normal float32 number. It is divided out before it
 /// changes.
-struct DynamicScaling {
+struct DynamicScaler {
   double initial_scale = 65536.0;
   double growth = 2.0;
   double backoff = 0.5;
   std::int64_t growth_interval = 2000;
   std::int64_t hysteresis = 1;
   double minimum = 0.0;
-  friend bool operator==(const DynamicScaling&,
-                         const DynamicScaling&) = default;
+  friend bool operator==(const DynamicScaler&,
+                         const DynamicScaler&) = default;
 
   /// The defaults of PyTorch's GradScaler (the defaults here).
-  static DynamicScaling torch() { return {}; }
+  static DynamicScaler torch() { return {}; }
   /// The defaults of Megatron-LM's DynamicGradScaler.
-  static DynamicScaling megatron() {
+  static DynamicScaler megatron() {
     return {4294967296.0, 2.0, 0.5, 1000, 2, 1.0};
   }
 };
@@ -48,19 +48,21 @@ class Scaler {
   /// Throws InvalidArgument for a growth not above 1, a backoff outside (0, 1),
   /// an interval or a hysteresis below 1, an initial scale that is no normal
   /// float32 number above 0, and a minimum below 0 or above it.
-  static Scaler dynamic(const DynamicScaling& scaling = {});
+  static Scaler dynamic(const DynamicScaler& scaling = {});
 
   Scaler() = default;
+  /// dynamic(scaling).
+  Scaler(const DynamicScaler& scaling) : Scaler(dynamic(scaling)) {}
   Kind kind() const { return kind_; }
   /// Of kind dynamic; of kind constant only the initial scale is used.
-  const DynamicScaling& scaling() const { return scaling_; }
+  const DynamicScaler& scaling() const { return scaling_; }
   friend bool operator==(const Scaler&, const Scaler&) = default;
 
  private:
-  constexpr Scaler(Kind kind, const DynamicScaling& scaling)
+  constexpr Scaler(Kind kind, const DynamicScaler& scaling)
       : kind_(kind), scaling_(scaling) {}
   Kind kind_ = Kind::none;
-  DynamicScaling scaling_ = {.initial_scale = 1.0};
+  DynamicScaler scaling_ = {.initial_scale = 1.0};
 };
 
 inline constexpr Scaler Scaler::none{Kind::none, {.initial_scale = 1.0}};

@@ -55,11 +55,15 @@ class Group {
 
 /// Parameters start as zeros. Views of parameters and gradients stay valid as
 /// long as the optimizer, and are written and read between steps as the caller
-/// likes; but a 16-bit parameter written through a view does not reach its
+/// likes (with GatherMode::overlapped, those of parameters after parameter() or
+/// wait_parameters() has been called since the step); but a 16-bit parameter written through a view does not reach its
 /// main parameter: use write_parameters, broadcast_parameters or
 /// reload_main_from_parameters.
 ///
-/// One thread at a time calls it. After a CommunicationError the optimizer is
+/// One thread at a time calls it. Every call may throw CommunicationError where
+/// transfers overlap (OptimizerOptions::schedule and gather). Its end waits for
+/// no other rank: of transfers that are under way then, it leaves the buckets
+/// allocated; wait_parameters() before ends them. After a CommunicationError the optimizer is
 /// unusable; after any other exception it is as it was, where nothing else is
 /// said. One that was moved from throws InvalidArgument.
 class ShardedOptimizer {
@@ -83,8 +87,9 @@ class ShardedOptimizer {
 
   /// The parameter as View<D, LayoutRight, memory space, Unmanaged>. D is the
   /// type with one * an extent (const float**), or with a single * for all
-  /// elements in C order. The instance is that of the work that reads or writes
-  /// it (nothing is under way here that it would have to wait for). Local.
+  /// elements in C order. Waits for the gather of its bucket, if that is under
+  /// way, and lets the next one start; the instance is that of the work that
+  /// reads or writes it. Local, but see Progress::calls.
   /// Throws InvalidArgument for a type, rank or static extent that is not the
   /// parameter's.
   template <class D>
@@ -104,6 +109,15 @@ class ShardedOptimizer {
     using Value = typename ParameterView<D>::non_const_value_type;
     return detail::make_view<D>(gradient_reference(id, dtype_of<Value>, space));
   }
+
+  /// Waits for all gathers under way. Afterwards every view of a parameter has
+  /// the values of the last step. Local, but see Progress::calls.
+  void wait_parameters(const ExecutionSpace& space = ExecutionSpace());
+
+  /// Likewise for the parameters of one chunk (ParameterOptions::chunk) and of
+  /// those below; the gather of the next chunk starts. Throws InvalidArgument
+  /// when no parameter is in the chunk.
+  void finish_gather(int chunk, const ExecutionSpace& space = ExecutionSpace());
 
   /// Calls f(parameter view, gradient view), both of one extent, with the
   /// parameter's run-time types. f must accept every combination. The gradient
@@ -140,7 +154,8 @@ class ShardedOptimizer {
 
   /// Says that this rank's gradient is complete once the work submitted to the
   /// instance so far is. Then this rank touches neither the parameter nor its
-  /// gradient until step() returns. Local; in any order on any rank. A rank
+  /// gradient until step() returns. Where Schedule::after_backward is chosen,
+  /// buckets that are complete go out. Local; in any order on any rank. A rank
   /// that marks nothing has all marked by step(); one that has marked a
   /// parameter counts those unmarked as zero, or keeps them
   /// (ParameterOptions::unmarked). Marking twice or a frozen parameter throws.
@@ -148,12 +163,14 @@ class ShardedOptimizer {
                   const ExecutionSpace& space = ExecutionSpace());
 
   /// Collective. Averages the gradients over the ranks, updates this rank's
-  /// shard and gathers the parameters. Waits for the work on the optimizer's
+  /// shard and gathers the parameters, or with GatherMode::overlapped begins
+  /// to. Waits for the work on the optimizer's
   /// own instance: gradients written on another one are marked, or fenced by
   /// the caller.
   /// Throws NonfiniteError as Nonfinite::throw_after says, with parameters and
-  /// state of the last good step; InvalidArgument, with nothing changed, when
-  /// the ranks have set different hyperparameters.
+  /// state of the last good step; InvalidArgument when the ranks have set
+  /// different hyperparameters: parameters and state are unchanged, and the
+  /// gradients are averaged and kept for the next call of step().
   StepReport step();
 
   /// Collective. Calls closure, which computes gradients and returns this

@@ -4,6 +4,8 @@
 // What happened in one step.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <kzero/parameter_set.hpp>
 #include <optional>
@@ -22,6 +24,16 @@ struct NonfiniteSource {
   int model_parallel_rank = 0;
 };
 
+/// Where the time of the calling thread goes, inside the library.
+/// read: waiting for gathers outside of step(), or for the last step's in it.
+/// ready: mark_ready(), from the end of the work it waits for.
+/// reduce: in step(), until the averaged gradients are there; the update too
+/// where it is done in one pass with the sum.
+/// exchange: in step(), the totals and trust ratios of all ranks.
+/// update, gather: in step().
+enum class Phase { read, ready, reduce, exchange, update, gather };
+inline constexpr std::size_t phases = 6;
+
 namespace detail {
 struct StepRecord {
   bool updated = false;
@@ -33,10 +45,12 @@ struct StepRecord {
   std::int64_t skipped_total = 0;
   std::int64_t skipped_in_a_row = 0;
   std::optional<double> loss;
+  std::array<double, phases> seconds = {};
+  double exposed_seconds = 0.0;
 };
 }  // namespace detail
 
-/// The same on every rank, but for loss().
+/// The same on every rank, but for loss() and the times.
 class StepReport {
  public:
   StepReport() = default;
@@ -72,6 +86,16 @@ class StepReport {
 
   /// What the closure given to step() returned on this rank.
   std::optional<double> loss() const { return record_.loss; }
+
+  /// Seconds of this rank's calling thread, from the end of the last step()
+  /// (or construction) to the end of this one.
+  double seconds(Phase phase) const {
+    return record_.seconds[static_cast<std::size_t>(phase)];
+  }
+
+  /// Exposed communication: seconds of them in which it waited for other ranks
+  /// and could do nothing else.
+  double exposed_seconds() const { return record_.exposed_seconds; }
 
  private:
   detail::StepRecord record_;

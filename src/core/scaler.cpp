@@ -35,7 +35,7 @@ Scaler Scaler::constant(double scale) {
   return {Kind::constant, {.initial_scale = scale}};
 }
 
-Scaler Scaler::dynamic(const DynamicScaling& scaling) {
+Scaler Scaler::dynamic(const DynamicScaler& scaling) {
   require(is_scale(scaling.initial_scale), "Scaler::dynamic: initial_scale",
           scaling.initial_scale, a_scale);
   require(scaling.growth > 1.0 && std::isfinite(scaling.growth),

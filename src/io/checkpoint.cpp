@@ -40,8 +40,8 @@ void synchronize(ShardedOptimizer& optimizer, const char* what,
                  const LoadOptions& options = {}) {
   std::string problem;
   try {
+    OptimizerAccess::synchronize(optimizer, what);  // first: others may wait
     check(options);
-    OptimizerAccess::synchronize(optimizer, what);
   } catch (const InvalidArgument& error) {
     problem = error.what();
   }

@@ -84,8 +84,8 @@ GroupLayout read_group(hid_t place, const std::string& link) {
   return group;
 }
 
-DynamicScaling read_scaling(hid_t group) {
-  DynamicScaling scaling;
+DynamicScaler read_scaling(hid_t group) {
+  DynamicScaler scaling;
   scaling.growth = read_number(group, "growth");
   scaling.backoff = read_number(group, "backoff");
   scaling.growth_interval = read_integer(group, "growth_interval");

@@ -49,7 +49,7 @@ void write_scaler(hid_t root, const ScalerLayout& scaler) {
   write_attribute(group, "good_steps", scaler.state.good_steps);
   write_attribute(group, "hysteresis_left", scaler.state.hysteresis_left);
   if (!scaler.scaling) return;
-  const DynamicScaling& scaling = *scaler.scaling;
+  const DynamicScaler& scaling = *scaler.scaling;
   write_attribute(group, "growth", scaling.growth);
   write_attribute(group, "backoff", scaling.backoff);
   write_attribute(group, "growth_interval", scaling.growth_interval);

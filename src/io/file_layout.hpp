@@ -42,7 +42,7 @@ struct ScalerLayout {
   std::string kind;  // "none", "constant", "dynamic", or one of tomorrow
   LossScaleState state;
   /// Of kind dynamic, where it is known; the initial scale is not.
-  std::optional<DynamicScaling> scaling = {};
+  std::optional<DynamicScaler> scaling = {};
 };
 
 struct FileLayout {

@@ -21,7 +21,7 @@ void require(bool holds, std::string_view what, double value,
 }
 
 LossScaleState checked_state(const ScalerLayout& file,
-                             const DynamicScaling& program) {
+                             const DynamicScaler& program) {
   using Limits = std::numeric_limits<float>;
   LossScaleState state = file.state;
   require(state.scale >= static_cast<double>(Limits::min()) &&
@@ -39,8 +39,8 @@ LossScaleState checked_state(const ScalerLayout& file,
 }
 
 /// Empty where both are equal, but for the initial scale.
-std::string other_settings(const DynamicScaling& program,
-                           const DynamicScaling& file) {
+std::string other_settings(const DynamicScaler& program,
+                           const DynamicScaler& file) {
   std::string text;
   const auto compare = [&](std::string_view name, auto mine, auto theirs) {
     if (mine == theirs) return;
@@ -55,7 +55,7 @@ std::string other_settings(const DynamicScaling& program,
   return text;
 }
 
-LoadedScaler loaded_dynamic(const DynamicScaling& program,
+LoadedScaler loaded_dynamic(const DynamicScaler& program,
                             const ScalerLayout& file) {
   LoadedScaler loaded{checked_state(file, program), {}};
   const std::string others =

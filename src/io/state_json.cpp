@@ -56,7 +56,7 @@ Json json_of(const ScalerLayout& scaler) {
                {"good_steps", scaler.state.good_steps},
                {"hysteresis_left", scaler.state.hysteresis_left}};
   if (!scaler.scaling) return json;
-  const DynamicScaling& scaling = *scaler.scaling;
+  const DynamicScaler& scaling = *scaler.scaling;
   json["growth"] = json_of(scaling.growth);
   json["backoff"] = json_of(scaling.backoff);
   json["growth_interval"] = scaling.growth_interval;
@@ -226,7 +226,7 @@ ScalerLayout scaler_of(const Node& node) {
                ", expected \"none\", \"constant\" or \"dynamic\""));
   if (scaler.kind != kind_name(Scaler::Kind::dynamic) || !node.has("growth"))
     return scaler;
-  DynamicScaling scaling;
+  DynamicScaler scaling;
   scaling.growth = node.at("growth").number();
   scaling.backoff = node.at("backoff").number();
   scaling.growth_interval = node.at("growth_interval").integer();

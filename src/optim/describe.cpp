@@ -19,8 +19,9 @@ std::string OptimizerCore::describe() const {
              elements, " elements, in ", bucket_count(), " buckets of ",
              bytes(plan.bucket_bytes()), " of gradients\n",
              "communicator: ", communicator->describe(), "\n",
-             "partition: elements; schedule: at_step; "
-             "gather: at_step\n",
+             "partition: elements; schedule: ", to_string(options.schedule),
+             "; gather: ", to_string(options.gather),
+             "; progress: ", progress_choice_, "\n",
              "gradient: ", to_string(options.reduction),
              ", ordered sum; non-finite: ", to_string(nonfinite()), "; clip: ");
   text += options.clip_norm ? concat("norm ", *options.clip_norm) : "none";

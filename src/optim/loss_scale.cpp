@@ -24,7 +24,7 @@ bool is_usable(double scale, double divisor) {
 LossScaleState next_state(const Scaler& scaler, const LossScaleState& state,
                           bool overflow, double divisor) {
   if (scaler.kind() != Scaler::Kind::dynamic) return state;
-  const DynamicScaling& scaling = scaler.scaling();
+  const DynamicScaler& scaling = scaler.scaling();
   LossScaleState next = state;
   if (overflow) {
     next.good_steps = 0;

@@ -89,7 +89,7 @@ void OptimizerAccess::forget_averaged(ShardedOptimizer& optimizer) {
 
 void OptimizerAccess::synchronize(ShardedOptimizer& optimizer,
                                   const char* what) {
-  static_cast<void>(optimizer.communicator());  // throws where moved from
+  optimizer.wait_parameters();
   optimizer.core_->require_unmarked(what);
   fence(optimizer.core_->space, "kzero::wait");
 }

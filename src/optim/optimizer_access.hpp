@@ -60,8 +60,9 @@ struct OptimizerAccess {
   /// Makes averaged_gradient() unavailable until the next step().
   static void forget_averaged(ShardedOptimizer&);
 
-  /// Waits for the work on the optimizer's execution space; throws
-  /// InvalidArgument (naming what) between a mark and step().
+  /// Waits for gathers under way, and for the work on the optimizer's
+  /// execution space; throws InvalidArgument (naming what) between a mark and
+  /// step().
   static void synchronize(ShardedOptimizer&, const char* what);
 };
 

@@ -11,6 +11,7 @@
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/message.hpp"
+#include "optim/spare_core.hpp"
 #include "storage/kokkos_support.hpp"
 
 namespace kzero::detail {
@@ -36,8 +37,11 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
   }
   agree(problem);
   problem.clear();
+  set_up_progress();
   try {
     set_up_storage();
+    // It has nothing to do before the first step.
+    if (threaded_) progress_.start([this] { return advance(Hands()); });
   } catch (const CommunicationError&) {
     throw;
   } catch (const std::exception& error) {
@@ -105,6 +109,40 @@ void OptimizerCore::set_up_plan() {
     segment_begin_[i] += segment_begin_[i - 1];
 }
 
+// Collective.
+void OptimizerCore::set_up_progress() {
+  reduce_communicator =
+      overlaps_backward() ? communicator->duplicate() : communicator;
+  gather_communicator = options.gather == GatherMode::at_step
+                            ? communicator
+                            : communicator->duplicate();
+  if (!overlaps()) {
+    progress_choice_ = "calls (nothing overlaps)";
+    return;
+  }
+  if (options.progress != Progress::automatic) {
+    threaded_ = options.progress == Progress::thread;
+    progress_choice_ = threaded_ ? "a thread" : "calls";
+    progress_choice_ += " (chosen by option)";
+    return;
+  }
+  std::int64_t concurrent = communicator->concurrent() ? 1 : 0;
+  communicator->all_reduce({&concurrent, 1}, Extremum::minimum,
+                           {"optimizer set-up"});
+  if (communicator->size() == 1) {
+    progress_choice_ = "calls (the communicator has one rank)";
+  } else if (concurrent == 0) {
+    progress_choice_ =
+        "calls (MPI was not initialised with MPI_THREAD_MULTIPLE)";
+  } else if (!every_rank_has_a_spare_core(
+                 *communicator, static_cast<int>(space.concurrency()))) {
+    progress_choice_ = "calls (not every rank has a spare core)";
+  } else {
+    threaded_ = true;
+    progress_choice_ = "a thread (every rank has a spare core)";
+  }
+}
+
 // Everything whose size depends on the number of elements: a model that does
 // not fit is refused by the first large allocation.
 void OptimizerCore::set_up_storage() {
@@ -115,7 +153,9 @@ void OptimizerCore::set_up_storage() {
         state_arrays[static_cast<std::size_t>(plan.placement({i}).buffer)];
     most = std::max(most, rules[group_of(i)].state_names().size());
   }
-  storage = std::make_unique<Storage>(plan, *communicator, state_arrays, space);
+  storage =
+      std::make_unique<Storage>(plan, *gather_communicator,
+                                *reduce_communicator, state_arrays, space);
   for (std::int32_t i = 0; i < bucket_count(); ++i) {
     const Bucket& bucket = plan.buckets()[static_cast<std::size_t>(i)];
     const Buffer& buffer =
@@ -145,7 +185,12 @@ void OptimizerCore::set_up_storage() {
 void OptimizerCore::set_up_steps() {
   Communicator* const in_model = options.model_parallel.get();
   marks_ = Marks(parameters, model_);
-  head_ = StepHead(*communicator, in_model, marks_);
+  // Reductions that go out before step() have duplicates of their own.
+  rules_agreement_ = RulesAgreement(
+      reduce_communicator, in_model != nullptr && overlaps_backward()
+                               ? in_model->duplicate()
+                               : options.model_parallel);
+  kept_exchange_ = KeptExchange(*communicator, in_model, marks_);
   std::vector<const Rule*> rule_of;
   for (std::int64_t i = 0; i < parameters.size(); ++i)
     rule_of.push_back(parameters[{i}].frozen ? nullptr : &rules[group_of(i)]);
@@ -155,6 +200,13 @@ void OptimizerCore::set_up_steps() {
   if (in_model != nullptr)
     exchanged_in_model_.resize(static_cast<std::size_t>(in_model->size()));
   loss_scale = initial_state(options.scaler);
+  readiness_ = Readiness(parameters, plan);
+  reductions_ = Reductions(reduce_communicator, plan, buckets, options.trace);
+  // Enough transfers to hide latency, few enough to bound the messages in
+  // flight; behind a forward pass, one beside that which is waited for.
+  const std::int64_t window = options.gather == GatherMode::at_step ? 4 : 2;
+  gathers_ = std::make_unique<Gathers>(gather_communicator, plan, buckets,
+                                       window, options.trace);
 }
 
 Range OptimizerCore::in_bucket(ParameterId id) const {
@@ -196,8 +248,13 @@ std::byte* OptimizerCore::averaged_gradient(const Segment& segment) const {
 }
 
 Memory OptimizerCore::memory() const {
+  const auto turn = progress_.take_quietly();
   Memory memory = storage->memory();
   memory.staging = communicator->staging_bytes();
+  if (reduce_communicator != communicator)
+    memory.staging += reduce_communicator->staging_bytes();
+  if (gather_communicator != communicator)
+    memory.staging += gather_communicator->staging_bytes();
   return memory;
 }
 

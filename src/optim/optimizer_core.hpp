@@ -4,6 +4,8 @@
 // What stands behind a ShardedOptimizer.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <kzero/sharded_optimizer.hpp>
 #include <memory>
@@ -13,10 +15,16 @@
 #include <vector>
 
 #include "kernels/kernels.hpp"
+#include "optim/bucket_work.hpp"
+#include "optim/gathers.hpp"
+#include "optim/kept_exchange.hpp"
 #include "optim/loss_scale.hpp"
 #include "optim/marks.hpp"
 #include "optim/model_group.hpp"
-#include "optim/step_head.hpp"
+#include "optim/progress.hpp"
+#include "optim/readiness.hpp"
+#include "optim/reductions.hpp"
+#include "optim/rules_agreement.hpp"
 #include "optim/tile_table.hpp"
 #include "optim/totals.hpp"
 #include "optim/trust_ratios.hpp"
@@ -24,20 +32,6 @@
 #include "storage/storage.hpp"
 
 namespace kzero::detail {
-
-/// One bucket as the kernels see it: where it lies and which functions fit its
-/// types.
-struct BucketWork {
-  DType dtype = DType::float32;
-  DType gradient_dtype = DType::float32;
-  std::int64_t main_bytes = 4;  // of one element
-  std::byte* gradients = nullptr;
-  std::byte* parameters = nullptr;
-  std::byte* averaged = nullptr;  // this rank's shard, like the next three
-  std::byte* main = nullptr;
-  std::byte* parameter_shard = nullptr;  // null where main is the parameter
-  std::array<std::byte*, maximum_state_arrays> state = {};
-};
 
 struct TileWork;
 
@@ -62,6 +56,11 @@ class OptimizerCore {
   StepReport step(std::optional<double> loss);
   void mark_ready(ParameterId id, const ExecutionSpace& space);
   void zero_gradients(const ExecutionSpace& space);
+
+  // Waits for gathers that step() has left under way (waits.cpp).
+  void wait_for_parameter(ParameterId id);
+  void wait_for_all_parameters();
+  void finish_gather(int chunk);
 
   // Parameters by other ways than a step (parameters.cpp). Collective.
   void write_parameters(int root, void (*call)(void*, ParameterWriter&),
@@ -120,6 +119,10 @@ class OptimizerCore {
 
   // Given, and fixed from construction on but for the rules' hyperparameters.
   std::shared_ptr<Communicator> communicator;
+  // Where transfers overlap, duplicates: which of two is started first can
+  // differ between ranks. Else the same.
+  std::shared_ptr<Communicator> reduce_communicator;
+  std::shared_ptr<Communicator> gather_communicator;
   ParameterSet parameters;
   OptimizerOptions options;
   ExecutionSpace space;
@@ -146,6 +149,7 @@ class OptimizerCore {
   void throw_on_all(const std::string& problem);
   void agree(std::string problem);
   void set_up_plan();
+  void set_up_progress();
   void set_up_groups();
   void set_up_storage();
   void set_up_steps();
@@ -153,13 +157,32 @@ class OptimizerCore {
 
   void zero_unmarked();
   TileWork tile_work(double scale, double clip);
-  void reduce(bool update_at_once);
+  bool overlaps_backward() const {
+    return options.schedule != Schedule::at_step;
+  }
+  bool overlaps() const {
+    return overlaps_backward() || options.gather != GatherMode::at_step;
+  }
+  /// One pass over the transfers, without a wait.
+  Advance advance(const Hands& hands);
+  /// Passes by the caller, where there is no thread.
+  void advance_here();
+  void sum(const Arrival& arrival, const Hands& hands, bool update_at_once);
+  bool reduce(bool update_at_once);
+  void update_tiles(std::int64_t begin, std::int64_t end, double clip);
+  void start_reductions(std::int64_t count);
+  /// Forgets what was reduced of a step, and what was marked.
+  void forget_reductions();
+  void forget_step();
+  void gather();
+  double& seconds(Phase phase) {
+    return seconds_[static_cast<std::size_t>(phase)];
+  }
+  void take_times(StepRecord& record);
   /// Collective. Says which hyperparameter of which rank differs.
   [[noreturn]] void throw_disagreement();
   Totals exchange_totals();
-  void update_all(double clip);
   void apply_trust_ratios();
-  void gather();
   void count_update();
   std::optional<NonfiniteSource> source_of(const Totals& totals) const;
   std::string nonfinite_message(const StepRecord& record) const;
@@ -169,7 +192,8 @@ class OptimizerCore {
   std::uint64_t rules_hash_ = 0;
   ModelGroup model_;
   Marks marks_;
-  StepHead head_;
+  RulesAgreement rules_agreement_;
+  KeptExchange kept_exchange_;
   TrustRatios trust_;
   std::vector<Totals> totals_;  // by tile
   // By rank, and by rank of the model-parallel group.
@@ -177,6 +201,18 @@ class OptimizerCore {
   std::vector<Totals> exchanged_in_model_;
   bool averaged_is_valid_ = false;
   bool disagreed_ = false;  // on hyperparameters, in the last step
+  Readiness readiness_;
+  Reductions reductions_;
+  std::unique_ptr<Gathers> gathers_;
+  // Leading buckets that may go out before step().
+  std::atomic<std::int64_t> released_ = 0;
+  std::int64_t summed_tiles_ = 0;  // leading ones, in this step
+  bool threaded_ = false;
+  std::string progress_choice_;  // for people
+  std::array<double, phases> seconds_ = {};
+  double exchange_waited_ = 0.0;
+  std::int64_t calls_ = 0;   // of step()
+  mutable ProgressThread progress_;  // last: it works on the others
 };
 
 }  // namespace kzero::detail

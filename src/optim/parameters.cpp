@@ -32,6 +32,7 @@ std::string problem_of(void (*call)(void*, ParameterWriter&), void* function,
 void OptimizerCore::write_parameters(int root,
                                      void (*call)(void*, ParameterWriter&),
                                      void* function, ParameterWriter* writer) {
+  wait_for_all_parameters();  // first: others may wait for this rank
   const Subject subject{call != nullptr ? "write_parameters"
                                         : "broadcast_parameters"};
   std::string problem;

@@ -16,6 +16,16 @@ namespace {
 
 constexpr Subject set_up{"optimizer set-up"};
 
+template <class Enum>
+void require_known(const char* name, Enum value, Enum last) {
+  if (value >= Enum{} && value <= last) return;
+  throw InvalidArgument(concat("OptimizerOptions::", name,
+                               " is unknown (expected a code from 0 to ",
+                               static_cast<int>(last), ", got ",
+                               static_cast<int>(value),
+                               "): use an enumerator"));
+}
+
 }  // namespace
 
 void OptimizerCore::agree_on_groups(
@@ -104,16 +114,15 @@ void OptimizerCore::validate_options() const {
         concat("OptimizerOptions::groups has a rule (",
                to_string(options.groups.at("")),
                ") for a group without a name: expected a name, got \"\""));
-  if (options.schedule != Schedule::at_step)
-    throw InvalidArgument(concat(
-        "OptimizerOptions::schedule is unknown (expected Schedule::at_step, "
-        "got code ",
-        static_cast<int>(options.schedule), "): use an enumerator"));
-  if (options.gather != GatherMode::at_step)
-    throw InvalidArgument(concat(
-        "OptimizerOptions::gather is unknown (expected GatherMode::at_step, "
-        "got code ",
-        static_cast<int>(options.gather), "): use an enumerator"));
+  require_known("schedule", options.schedule, Schedule::after_backward);
+  require_known("gather", options.gather, GatherMode::overlapped);
+  require_known("progress", options.progress, Progress::calls);
+  if (options.progress == Progress::thread && overlaps() &&
+      !communicator->concurrent())
+    throw InvalidArgument(
+        "progress is thread, but MPI was not initialised with "
+        "MPI_THREAD_MULTIPLE: ask MPI_Init_thread for it, or use "
+        "Progress::calls or automatic");
   if (options.clip_norm &&
       !(std::isfinite(*options.clip_norm) && *options.clip_norm > 0.0))
     throw InvalidArgument(concat("clip_norm is ", *options.clip_norm,

@@ -55,8 +55,28 @@ std::string to_string(const Reduction& reduction) {
   return concat("sum over ranks / ", reduction.divisor(1));
 }
 
+std::string to_string(Schedule schedule) {
+  return schedule == Schedule::at_step ? "at_step" : "after_backward";
+}
+
+std::string to_string(GatherMode gather) {
+  return gather == GatherMode::at_step ? "at_step" : "overlapped";
+}
+
+std::string to_string(Progress progress) {
+  switch (progress) {
+    case Progress::automatic:
+      return "automatic";
+    case Progress::thread:
+      return "thread";
+    case Progress::calls:
+      return "calls";
+  }
+  return "unknown";
+}
+
 std::string to_string(const Scaler& scaler) {
-  const DynamicScaling& scaling = scaler.scaling();
+  const DynamicScaler& scaling = scaler.scaling();
   switch (scaler.kind()) {
     case Scaler::Kind::none:
       return "none";
@@ -90,8 +110,9 @@ void for_each_setup_fact(const ParameterSet& parameters,
   fact("rule", to_string(options.rule));
   for (const auto& [name, rule] : options.groups)
     fact(concat("rule of group ", quoted(name)), to_string(rule));
-  fact("schedule", concat(static_cast<int>(options.schedule)));
-  fact("gather", concat(static_cast<int>(options.gather)));
+  fact("schedule", to_string(options.schedule));
+  fact("gather", to_string(options.gather));
+  fact("progress", to_string(options.progress));
   fact("clip_norm", options.clip_norm ? concat(*options.clip_norm) : "none");
   fact("nonfinite", to_string(options.nonfinite));
   fact("scaler", to_string(options.scaler));

@@ -31,6 +31,9 @@ std::string to_string(const Nonfinite& nonfinite);
 
 /// "none", "constant(128)" or "dynamic(initial_scale 65536, ...)".
 std::string to_string(const Scaler& scaler);
+std::string to_string(Schedule schedule);
+std::string to_string(GatherMode gather);
+std::string to_string(Progress progress);
 
 /// The divisor of the sum over ranks, in words.
 std::string to_string(const Reduction& reduction);

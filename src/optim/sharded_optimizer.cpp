@@ -105,6 +105,7 @@ ShardedOptimizer& ShardedOptimizer::operator=(ShardedOptimizer&&) noexcept =
 detail::ViewReference ShardedOptimizer::parameter_reference(
     ParameterId id, DType dtype, const ExecutionSpace&) {
   const ParameterInfo& info = parameters()[id];
+  live(core_).wait_for_parameter(id);
   std::byte* data = live(core_).bucket_of(id).parameters +
                     live(core_).in_bucket(id).begin * size_of(info.dtype);
   return detail::reference(info, data, info.dtype, dtype, "the value");
@@ -150,6 +151,7 @@ void ShardedOptimizer::broadcast_parameters(int root) {
 }
 
 void ShardedOptimizer::reload_main_from_parameters() {
+  live(core_).wait_for_all_parameters();
   live(core_).require_unmarked("reload_main_from_parameters");
   live(core_).reload_main();
 }
@@ -160,6 +162,14 @@ void ShardedOptimizer::zero_gradients(const ExecutionSpace& space) {
 
 void ShardedOptimizer::mark_ready(ParameterId id, const ExecutionSpace& space) {
   live(core_).mark_ready(id, space);
+}
+
+void ShardedOptimizer::wait_parameters(const ExecutionSpace&) {
+  live(core_).wait_for_all_parameters();
+}
+
+void ShardedOptimizer::finish_gather(int chunk, const ExecutionSpace&) {
+  live(core_).finish_gather(chunk);
 }
 
 StepReport ShardedOptimizer::step() { return live(core_).step(std::nullopt); }

@@ -4,23 +4,20 @@
 // The pipeline of a step: gradients -> bucket -> reduce-scatter -> update of
 // the shard -> all-gather -> parameters.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <kzero/error.hpp>
+#include <utility>
 
 #include "core/message.hpp"
 #include "optim/agreement.hpp"
 #include "optim/optimizer_core.hpp"
+#include "optim/seconds.hpp"
 #include "optim/setup_facts.hpp"
 #include "optim/tile_work.hpp"
 #include "storage/kokkos_support.hpp"
 
 namespace kzero::detail {
 namespace {
-
-// Gathers under way at a time: enough to hide latency, few enough to bound the
-// messages in flight.
-constexpr std::int32_t gather_window = 4;
 
 double clip_coefficient(std::optional<double> clip_norm, double norm) {
   if (!clip_norm) return 1.0;
@@ -33,19 +30,51 @@ double clip_coefficient(std::optional<double> clip_norm, double norm) {
 }  // namespace
 
 void OptimizerCore::mark_ready(ParameterId id, const ExecutionSpace& on) {
+  progress_.check();
   marks_.mark(id);
   averaged_is_valid_ = false;
   fence(on, "kzero::ready");
+  const AddSeconds timer(seconds(Phase::ready));
+  if (options.trace) options.trace->record(TraceKind::ready, id.index);
+  if (overlaps_backward()) {
+    disagreed_ = false;  // its hyperparameters may go out now
+    readiness_.mark(plan.placement(id).bucket);
+    released_.store(readiness_.leading(), std::memory_order_release);
+    progress_.wake();
+  }
+  advance_here();
 }
 
 void OptimizerCore::zero_gradients(const ExecutionSpace& on) {
+  progress_.check();
   // After a disagreement the caller may begin the step anew.
   if (disagreed_)
-    marks_.clear();
+    forget_step();
   else
     require_unmarked("zero_gradients");
   averaged_is_valid_ = false;
   storage->zero_gradients(on);
+  advance_here();
+}
+
+void OptimizerCore::forget_reductions() {
+  rules_agreement_.clear();
+  reductions_.clear();
+  released_ = 0;
+  summed_tiles_ = 0;
+}
+
+void OptimizerCore::forget_step() {
+  marks_.clear();
+  readiness_.clear();
+  forget_reductions();
+  disagreed_ = false;
+}
+
+void OptimizerCore::start_reductions(std::int64_t count) {
+  if (count == 0) return;
+  rules_agreement_.start(rules_hash_);
+  reductions_.start(count);
 }
 
 // Once something was marked, what was not counts as zero: whatever its
@@ -65,49 +94,79 @@ TileWork OptimizerCore::tile_work(double scale, double clip) {
           model_.counted, totals_, trust_,  scale,   clip};
 }
 
-// Bucket by bucket in layout order; the next bucket's exchange runs while this
-// one is added up. Where the ranks' hyperparameters differ, every rank takes
-// what the others send, changes nothing and throws.
-void OptimizerCore::reduce(bool update_at_once) {
-  const Region region("kzero::reduce");
-  head_.start(rules_hash_, marks_);
+void OptimizerCore::sum(const Arrival& arrival, const Hands& hands,
+                        bool update_at_once) {
   const TileWork work = tile_work(1.0 / (divisor() * loss_scale.scale), 1.0);
-  const auto start = [&](std::int32_t bucket) {
-    const BucketWork& of = buckets[static_cast<std::size_t>(bucket)];
-    return communicator->start_reduce({of.gradients, of.gradient_dtype,
-                                       plan.shards(bucket), plan.bucket_bytes(),
-                                       tile_elements, ordered_sum, bucket});
-  };
-  ReductionTicket next;
-  if (trained_buckets() > 0) next = start(0);
-  for (std::int32_t bucket = 0; bucket < trained_buckets(); ++bucket) {
-    const ReductionTicket current = std::move(next);
-    if (bucket + 1 < trained_buckets()) next = start(bucket + 1);
-    const std::int64_t first_tile = tiles.tiles_of(bucket).begin;
-    while (const Contributions* contributions = current->next()) {
-      // Looked at when the first piece has come, so that a rank that is
-      // missing is reported with the bucket.
-      if (!head_.agreed(marks_)) continue;
-      const Range range = contributions->range;
-      for_each_index(
-          update_at_once ? "kzero::update" : "kzero::sum", space,
-          first_tile + range.begin / tile_elements,
-          first_tile + (range.end + tile_elements - 1) / tile_elements,
-          [&work, contributions, update_at_once](std::int64_t tile) {
-            work.sum(tile, *contributions);
-            if (update_at_once) work.update(tile);
-          });
+  const Contributions& contributions = *arrival.contributions;
+  const std::int64_t first_tile = tiles.tiles_of(arrival.bucket).begin;
+  const Range range = contributions.range;
+  const std::int64_t end =
+      first_tile + (range.end + tile_elements - 1) / tile_elements;
+  hands.for_each(update_at_once ? "kzero::update" : "kzero::sum",
+                 first_tile + range.begin / tile_elements, end,
+                 [&work, &contributions, update_at_once](std::int64_t tile) {
+                   work.sum(tile, contributions);
+                   if (update_at_once) work.update(tile);
+                 });
+  summed_tiles_ = end;
+}
+
+// What has come of buckets that went out before step() is added up. This rank
+// has marked all their parameters: none of them is kept.
+Advance OptimizerCore::advance(const Hands& hands) {
+  start_reductions(released_.load(std::memory_order_acquire));
+  bool moved = false;
+  if (rules_agreement_.known() && rules_agreement_.agreed()) {
+    if (const Arrival arrival = reductions_.poll();
+        arrival.contributions != nullptr) {
+      sum(arrival, hands, false);
+      moved = true;
     }
   }
-  if (head_.agreed(marks_)) return;
-  disagreed_ = true;
-  throw_disagreement();
+  moved = gathers_->advance(hands) || moved;
+  if (moved) return Advance::moved;
+  return reductions_.under_way() || gathers_->under_way() ? Advance::waiting
+                                                          : Advance::idle;
+}
+
+void OptimizerCore::advance_here() {
+  if (progress_.running() || !overlaps()) return;
+  while (advance(Hands(space)) == Advance::moved) {
+  }
+}
+
+// Every bucket that is not under way goes out. Where the ranks'
+// hyperparameters differ, every rank takes what the others send and changes
+// nothing. False then.
+bool OptimizerCore::reduce(bool update_at_once) {
+  const Region region("kzero::reduce");
+  const AddSeconds timer(seconds(Phase::reduce));
+  const Hands hands(space);
+  rules_agreement_.start(rules_hash_);
+  start_reductions(trained_buckets());
+  kept_exchange_.start(marks_);
+  const std::int64_t first_updated = update_at_once ? summed_tiles_ : 0;
+  while (true) {
+    const Arrival arrival = reductions_.wait();
+    // Looked at when a piece has come, so that a rank that is missing is
+    // reported with the bucket.
+    {
+      const AddSeconds waiting(exchange_waited_);
+      rules_agreement_.wait();
+      kept_exchange_.finish(marks_);
+    }
+    if (arrival.contributions == nullptr) break;
+    if (rules_agreement_.agreed()) sum(arrival, hands, update_at_once);
+  }
+  if (!rules_agreement_.agreed()) return false;
+  update_tiles(0, first_updated, 1.0);
+  return true;
 }
 
 void OptimizerCore::throw_disagreement() {
   constexpr Subject subject{"step"};
   std::string text;
-  if (head_.differs_here()) {
+  if (rules_agreement_.differs_here()) {
     try {
       require_agreement(
           *communicator, subject,
@@ -121,7 +180,7 @@ void OptimizerCore::throw_disagreement() {
   }
   if (options.model_parallel)
     text = broadcast_text(*options.model_parallel, subject, text,
-                          head_.differing_column());
+                          rules_agreement_.differing_column());
   throw InvalidArgument(text +
                         "; nothing was changed, marks stand: set it by "
                         "Group::set and call step() again");
@@ -130,6 +189,8 @@ void OptimizerCore::throw_disagreement() {
 // Added in tile order here, then in rank order, so that every rank has the
 // same bits, and decides alike.
 Totals OptimizerCore::exchange_totals() {
+  const AddSeconds timer(seconds(Phase::exchange));
+  const AddSeconds waiting(exchange_waited_);
   Totals mine;
   for (const Totals& tile : totals_) mine += tile;
   if (!options.model_parallel)
@@ -141,38 +202,35 @@ Totals OptimizerCore::exchange_totals() {
                         exchanged_in_model_);
 }
 
-void OptimizerCore::update_all(double clip) {
+void OptimizerCore::update_tiles(std::int64_t begin, std::int64_t end,
+                                 double clip) {
   const TileWork work = tile_work(1.0, clip);
-  for_each_index("kzero::update", space, 0,
-                 static_cast<std::int64_t>(tiles.tiles().size()),
+  for_each_index("kzero::update", space, begin, end,
                  [&work](std::int64_t tile) { work.update(tile); });
 }
 
 void OptimizerCore::apply_trust_ratios() {
   if (!trust_.any()) return;
-  trust_.exchange(*communicator);
+  {
+    const AddSeconds waiting(exchange_waited_);
+    trust_.exchange(*communicator);
+  }
   const TileWork work = tile_work(1.0, 1.0);
   for_each_index("kzero::update", space, 0,
                  static_cast<std::int64_t>(tiles.tiles().size()),
                  [&work](std::int64_t tile) { work.apply_trust_ratios(tile); });
 }
 
-// In forward order, the reverse of the layout's.
 void OptimizerCore::gather() {
   const Region region("kzero::gather");
-  std::array<Ticket, gather_window> window;
-  const std::int32_t count = trained_buckets();
-  for (std::int32_t i = 0; i < count + gather_window; ++i) {
-    Ticket& slot = window[static_cast<std::size_t>(i % gather_window)];
-    if (slot) {
-      slot->wait();
-      slot.reset();
-    }
-    if (i >= count) continue;
-    const std::int32_t bucket = count - 1 - i;
-    const BucketWork& of = buckets[static_cast<std::size_t>(bucket)];
-    slot = communicator->start_all_gather(
-        {of.parameters, of.dtype, plan.shards(bucket), bucket});
+  const AddSeconds timer(seconds(Phase::gather));
+  const Hands hands(space);
+  if (options.gather == GatherMode::at_step) {
+    gathers_->begin(Ahead::all);
+    gathers_->wait_for_all(hands);
+  } else {
+    gathers_->begin(progress_.running() ? Ahead::all : Ahead::one);
+    gathers_->advance(hands);
   }
 }
 
@@ -219,8 +277,21 @@ std::string OptimizerCore::nonfinite_message(const StepRecord& record) const {
          "learning rate, or look for the cause in the model";
 }
 
+void OptimizerCore::take_times(StepRecord& record) {
+  record.seconds = std::exchange(seconds_, {});
+  record.exposed_seconds = reductions_.take_waited() +
+                           gathers_->take_waited() +
+                           std::exchange(exchange_waited_, 0.0);
+}
+
 StepReport OptimizerCore::step(std::optional<double> loss) {
   const Region region("kzero::step");
+  const auto turn = progress_.take();
+  if (options.trace) options.trace->record(TraceKind::step_begin, calls_);
+  if (gathers_->under_way()) {
+    const AddSeconds timer(seconds(Phase::read));
+    gathers_->wait_for_all(Hands(space));
+  }
   fence(space, "kzero::step");
   averaged_is_valid_ = false;
   disagreed_ = false;
@@ -231,7 +302,11 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
   const bool may_skip = action == Nonfinite::Action::skip ||
                         action == Nonfinite::Action::throw_after;
   const bool decide_first = options.clip_norm || may_skip;
-  reduce(!decide_first);
+  if (!reduce(!decide_first)) {
+    forget_reductions();
+    disagreed_ = true;
+    throw_disagreement();
+  }
   const Totals totals = exchange_totals();
 
   StepRecord record;
@@ -247,9 +322,14 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
   }
   record.updated = !(may_skip && overflow);
   if (record.updated) {
-    if (decide_first)
-      update_all(clip_coefficient(options.clip_norm, record.gradient_norm));
-    apply_trust_ratios();
+    {
+      const AddSeconds timer(seconds(Phase::update));
+      if (decide_first)
+        update_tiles(
+            0, static_cast<std::int64_t>(tiles.tiles().size()),
+            clip_coefficient(options.clip_norm, record.gradient_norm));
+      apply_trust_ratios();
+    }
     gather();
     count_update();
     skipped_in_a_row = 0;
@@ -260,9 +340,12 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
     storage->zero_gradients(space);
   }
   loss_scale = next_state(options.scaler, loss_scale, overflow, divisor());
-  marks_.clear();
+  forget_step();
   record.skipped_total = skipped_total;
   record.skipped_in_a_row = skipped_in_a_row;
+  take_times(record);
+  if (options.trace) options.trace->record(TraceKind::step_end, calls_);
+  ++calls_;
   if (action == Nonfinite::Action::throw_after &&
       skipped_in_a_row >= options.nonfinite.limit())
     throw NonfiniteError(nonfinite_message(record));

@@ -38,18 +38,18 @@ void zero_bytes(void* data, std::int64_t bytes, const ExecutionSpace& space) {
       });
 }
 
-Storage::Storage(const Plan& plan, Communicator& communicator,
+Storage::Storage(const Plan& plan, Communicator& gathers,
+                 Communicator& reductions,
                  std::span<const std::size_t> state_arrays,
                  const ExecutionSpace& space)
-    : plan_(plan), communicator_(communicator) {
-  const int rank = communicator.rank();
+    : plan_(plan), rank_(gathers.rank()) {
   buffers_.resize(plan.buffers().size());
   const auto bucket_count = static_cast<std::int64_t>(plan.buckets().size());
   for (std::int64_t i = 0; i < bucket_count; ++i) {
     const Bucket& bucket = plan.buckets()[static_cast<std::size_t>(i)];
     auto& buffer = buffers_[static_cast<std::size_t>(bucket.buffer)];
     shard_offsets_.push_back(buffer.shard_elements);
-    buffer.shard_elements += plan.shards(i).size(rank);
+    buffer.shard_elements += plan.shards(i).size(rank_);
   }
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     const Buffer& layout = plan.buffers()[i];
@@ -60,10 +60,10 @@ Storage::Storage(const Plan& plan, Communicator& communicator,
     const std::int64_t parameter_bytes = layout.size * buffer.bytes_parameter;
     const std::int64_t gradient_bytes = layout.size * buffer.bytes_gradient;
     const std::int64_t shard_bytes = buffer.shard_elements * buffer.bytes_main;
-    buffer.parameters = allocate_flat(parameter_label, parameter_bytes, space);
+    buffer.parameters = allocate_flat(gathers, parameter_label, parameter_bytes, space);
     memory_.parameters += parameter_bytes;
     if (layout.frozen) continue;
-    buffer.gradients = allocate_flat(gradient_label, gradient_bytes, space);
+    buffer.gradients = allocate_flat(reductions, gradient_label, gradient_bytes, space);
     memory_.gradients += gradient_bytes;
     if (buffer.bytes_gradient != buffer.bytes_main) {
       buffer.averaged = allocate_shard("kzero::averaged", shard_bytes, space);
@@ -102,8 +102,9 @@ Storage::~Storage() {
 }
 
 std::shared_ptr<void> Storage::allocate_flat(
-    const char* label, std::int64_t bytes, const ExecutionSpace& space) const {
-  std::shared_ptr<void> memory = communicator_.allocate(bytes);
+    Communicator& communicator, const char* label, std::int64_t bytes,
+    const ExecutionSpace& space) const {
+  std::shared_ptr<void> memory = communicator.allocate(bytes);
   announce_allocation(label, memory.get(), bytes);
   zero_bytes(memory.get(), bytes, space);
   return memory;
@@ -124,7 +125,7 @@ const Storage::BufferStorage& Storage::buffer_of(std::int64_t bucket) const {
 }
 
 Range Storage::shard_in_buffer(std::int64_t bucket) const {
-  const Range shard = plan_.shards(bucket).range(communicator_.rank());
+  const Range shard = plan_.shards(bucket).range(rank_);
   return shift(shard,
                plan_.buckets()[static_cast<std::size_t>(bucket)].range.begin);
 }

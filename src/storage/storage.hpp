@@ -20,9 +20,10 @@ namespace kzero::detail {
 
 class Storage {
  public:
-  /// Everything starts as zeros, first touched by the threads of space. plan
-  /// and communicator outlive the storage. state_arrays: for each buffer.
-  Storage(const Plan& plan, Communicator& communicator,
+  /// Everything starts as zeros, first touched by the threads of space. gathers
+  /// sends and receives parameters, reductions gradients: each allocates them.
+  /// plan outlives the storage. state_arrays: for each buffer.
+  Storage(const Plan& plan, Communicator& gathers, Communicator& reductions,
           std::span<const std::size_t> state_arrays,
           const ExecutionSpace& space);
   ~Storage();
@@ -66,7 +67,8 @@ class Storage {
     std::vector<Array> state;
   };
 
-  std::shared_ptr<void> allocate_flat(const char* label, std::int64_t bytes,
+  std::shared_ptr<void> allocate_flat(Communicator& communicator,
+                                      const char* label, std::int64_t bytes,
                                       const ExecutionSpace& space) const;
   Array allocate_shard(const char* label, std::int64_t bytes,
                        const ExecutionSpace& space) const;
@@ -74,7 +76,7 @@ class Storage {
   Range shard_in_buffer(std::int64_t bucket) const;
 
   const Plan& plan_;
-  Communicator& communicator_;
+  int rank_ = 0;
   std::vector<BufferStorage> buffers_;
   // Where a bucket's shard begins among the shards of its buffer.
   std::vector<std::int64_t> shard_offsets_;

@@ -29,7 +29,7 @@ TEST(DigitsAccuracy, Bfloat16) {
 
 // From a scale with which the first gradients overflow.
 TEST(DigitsAccuracy, Float16WithADynamicScaler) {
-  kzero::DynamicScaling scaling;
+  kzero::DynamicScaler scaling;
   scaling.initial_scale = 16777216.0;
   digits_test::RunOptions options;
   options.network.dtype = kzero::DType::float16;

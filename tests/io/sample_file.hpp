@@ -55,7 +55,7 @@ inline kzero::detail::FileLayout sample_layout() {
        {{"learning_rate", 1e-3}, {"beta1", 0.9}, {"amsgrad", 0.0}}},
       {"no/decay", "sgd", {{"learning_rate", 0.1}}}};
   layout.scaler = {
-      "dynamic", {4096.0, 17, 2}, kzero::DynamicScaling::megatron()};
+      "dynamic", {4096.0, 17, 2}, kzero::DynamicScaler::megatron()};
   layout.parameters = {
       {"z/first", "default", 41, {256, 256}, with_main(bfloat16)},
       {"half", "default", 41, {65536}, with_main(float16)},

@@ -51,7 +51,7 @@ TEST(LoadedScaler, KeepsTheLimitsOfTheProgram) {
 }
 
 TEST(LoadedScaler, WarnsOfOtherSettings) {
-  const DynamicScaling mine = dynamic_scaler.scaling();
+  const DynamicScaler mine = dynamic_scaler.scaling();
   const auto warning = [&](auto&& change) {
     ScalerLayout file = layout("dynamic", 8.0, 1, 2);
     file.scaling = mine;
@@ -60,15 +60,15 @@ TEST(LoadedScaler, WarnsOfOtherSettings) {
     expect_state(loaded, {8.0, 1, 2});
     return loaded.warning;
   };
-  EXPECT_EQ(warning([](DynamicScaling& s) { s.initial_scale = 1.0; }), "");
-  EXPECT_TRUE(says(warning([](DynamicScaling& s) { s.growth = 4.0; }),
+  EXPECT_EQ(warning([](DynamicScaler& s) { s.initial_scale = 1.0; }), "");
+  EXPECT_TRUE(says(warning([](DynamicScaler& s) { s.growth = 4.0; }),
                    {"growth is 4 in the checkpoint and 2 in the program",
                     "the program's settings are used"}));
-  EXPECT_TRUE(says(warning([](DynamicScaling& s) { s.backoff = 0.25; }),
+  EXPECT_TRUE(says(warning([](DynamicScaler& s) { s.backoff = 0.25; }),
                    {"backoff is 0.25 in the checkpoint and 0.5"}));
-  EXPECT_TRUE(says(warning([](DynamicScaling& s) { s.growth_interval = 9; }),
+  EXPECT_TRUE(says(warning([](DynamicScaler& s) { s.growth_interval = 9; }),
                    {"growth_interval is 9 in the checkpoint and 10"}));
-  const std::string both = warning([](DynamicScaling& s) {
+  const std::string both = warning([](DynamicScaler& s) {
     s.hysteresis = 5;
     s.minimum = 1.0;
   });

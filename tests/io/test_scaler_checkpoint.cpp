@@ -85,7 +85,7 @@ TEST_F(ScalerCheckpoint, BringsBackTheScale) {
 
 TEST_F(ScalerCheckpoint, SaysThatSettingsDiffer) {
   auto optimizer = make(dynamic);
-  const auto words = carry_over(Scaler::dynamic(DynamicScaling::megatron()),
+  const auto words = carry_over(Scaler::dynamic(DynamicScaler::megatron()),
                                 {96.0, 49, 2}, optimizer);
   expect_state(optimizer, {96.0, 49, 1});
   EXPECT_EQ(optimizer.options().scaler, dynamic);

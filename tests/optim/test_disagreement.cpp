@@ -128,7 +128,17 @@ std::vector<Difference> differences() {
           "maximize 0", "maximize 1"),
       option(
           "a rule of a group", [](auto& o) { o.groups["default"] = Sgd{}; },
-          "schedule = 0", "rule of group \"default\" = sgd("),
+          "schedule = at_step", "rule of group \"default\" = sgd("),
+      option(
+          "schedule",
+          [](auto& o) { o.schedule = Schedule::after_backward; },
+          "schedule = at_step", "schedule = after_backward"),
+      option(
+          "gather", [](auto& o) { o.gather = GatherMode::overlapped; },
+          "gather = at_step", "gather = overlapped"),
+      option(
+          "progress", [](auto& o) { o.progress = Progress::calls; },
+          "progress = automatic", "progress = calls"),
       option(
           "clip_norm", [](auto& o) { o.clip_norm = 1.5; }, "clip_norm = none",
           "clip_norm = 1.5"),

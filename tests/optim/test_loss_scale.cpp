@@ -19,14 +19,14 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // I: overflow, o: good.
 constexpr std::string_view pattern = "IoIIooIoo";
 
-DynamicScaling small(std::int64_t hysteresis, double minimum) {
+DynamicScaler small(std::int64_t hysteresis, double minimum) {
   return {8.0, 2.0, 0.5, 2, hysteresis, minimum};
 }
 
 const std::vector<double> like_torch = {4, 4, 2, 1, 1, 2, 1, 1, 2};
 const std::vector<double> like_megatron = {8, 8, 4, 2, 2, 4, 4, 4, 8};
 
-std::vector<double> trace(const DynamicScaling& scaling) {
+std::vector<double> trace(const DynamicScaler& scaling) {
   const Scaler scaler = Scaler::dynamic(scaling);
   detail::LossScaleState state = detail::initial_state(scaler);
   std::vector<double> scales;
@@ -43,10 +43,10 @@ TEST(LossScale, FollowsTheTraces) {
 }
 
 TEST(LossScale, PresetsAreThoseOfTheModels) {
-  EXPECT_EQ(DynamicScaling::torch(),
-            (DynamicScaling{65536.0, 2.0, 0.5, 2000, 1, 0.0}));
-  EXPECT_EQ(DynamicScaling::megatron(),
-            (DynamicScaling{4294967296.0, 2.0, 0.5, 1000, 2, 1.0}));
+  EXPECT_EQ(DynamicScaler::torch(),
+            (DynamicScaler{65536.0, 2.0, 0.5, 2000, 1, 0.0}));
+  EXPECT_EQ(DynamicScaler::megatron(),
+            (DynamicScaler{4294967296.0, 2.0, 0.5, 1000, 2, 1.0}));
 }
 
 // And what gradients are multiplied by, 1/(divisor*scale), too.

@@ -34,7 +34,7 @@ TEST(WrongCalls, OfNonfiniteAndReduction) {
 TEST(WrongCalls, OfScaler) {
   WrongCalls rows;
   const auto add = [&](const char* field, double value,
-                       const DynamicScaling& scaling) {
+                       const DynamicScaler& scaling) {
     rows.push_back({detail::concat(field, " = ", value),
                     [=] { Scaler::dynamic(scaling); },
                     {"Scaler::dynamic",

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The gathers that follow a step: chunk by chunk, and within a chunk in the
+// order of the forward pass, which is the same on every rank whenever each of
+// them starts.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <kzero/communicator.hpp>
+#include <kzero/plan.hpp>
+#include <kzero/trace.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "optim/bucket_work.hpp"
+#include "optim/hands.hpp"
+
+namespace kzero::detail {
+
+/// How far gathers go by themselves.
+/// one: one bucket further than what has been waited for.
+/// all: to the end.
+enum class Ahead { one, all };
+
+class Gathers {
+ public:
+  /// plan and buckets outlive it. window: transfers under way at a time, at
+  /// most 4. trace may be null.
+  Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
+          std::span<const BucketWork> buckets, std::int64_t window,
+          std::shared_ptr<Trace> trace);
+
+  /// The shards are new: all buckets are to be gathered. None may be under
+  /// way.
+  void begin(Ahead ahead);
+
+  /// Whether a bucket has still to come. May be called while another thread
+  /// advances them.
+  bool under_way() const { return under_way_.load(std::memory_order_acquire); }
+
+  /// Starts and ends what it can without a wait. True when it did something.
+  bool advance(const Hands& hands);
+
+  /// Each waits, and lets the next bucket start.
+  void wait_for_bucket(std::int64_t bucket, const Hands& hands);
+  void wait_for_chunk(int chunk, const Hands& hands);
+  void wait_for_all(const Hands& hands);
+
+  /// Seconds spent in waits since it was asked last.
+  double take_waited();
+
+ private:
+  void wait_until(std::int64_t position, const Hands& hands);
+  bool start(const Hands& hands);
+  void end_first(const Hands& hands);
+  Ticket& ticket(std::int64_t transfer) {
+    return tickets_[static_cast<std::size_t>(transfer) % tickets_.size()];
+  }
+
+  std::shared_ptr<Communicator> communicator_;
+  const Plan& plan_;
+  std::span<const BucketWork> buckets_;
+  std::int64_t window_;
+  std::shared_ptr<Trace> trace_;
+  std::vector<std::int64_t> order_;     // of buckets
+  std::vector<std::int64_t> position_;  // by bucket, in order_
+  std::array<Ticket, 4> tickets_;       // of those under way
+  std::int64_t open_ = 0;               // positions that may start
+  std::int64_t started_ = 0;            // positions
+  std::int64_t ended_ = 0;
+  std::atomic<bool> under_way_ = false;
+  double waited_ = 0.0;
+};
+
+}  // namespace kzero::detail

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Who does the work on data that has come.
+#pragma once
+
+#include <cstdint>
+
+#include "storage/kokkos_support.hpp"
+
+namespace kzero::detail {
+
+/// The threads of an execution space, or the calling thread alone: the
+/// optimizer's own thread calls no Kokkos.
+class Hands {
+ public:
+  Hands() = default;
+  explicit Hands(const ExecutionSpace& space) : space_(&space) {}
+
+  /// Calls body(i) for i in [begin, end) and waits.
+  template <class Body>
+  void for_each(const char* label, std::int64_t begin, std::int64_t end,
+                const Body& body) const {
+    if (space_ != nullptr) {
+      for_each_index(label, *space_, begin, end, body);
+    } else {
+      for (std::int64_t i = begin; i < end; ++i) body(i);
+    }
+  }
+
+ private:
+  const ExecutionSpace* space_ = nullptr;
+};
+
+}  // namespace kzero::detail

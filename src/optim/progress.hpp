@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The optimizer's own thread, which goes on with transfers while the caller
+// computes, and how the two take turns.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace kzero::detail {
+
+/// What a pass over the transfers has met.
+/// idle: there are none. waiting: there are, and none could go on.
+enum class Advance { idle, waiting, moved };
+
+/// Without start() there is no thread, and everything here costs nothing.
+class ProgressThread {
+ public:
+  ProgressThread() = default;
+  /// Waits for the pass that the thread is in, which waits for no other rank.
+  ~ProgressThread();
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
+
+  /// The thread calls pass again and again while there are transfers. Its first
+  /// exception ends it, and is what check() and take() throw from then on.
+  void start(std::function<Advance()> pass);
+
+  bool running() const { return thread_.joinable(); }
+
+  /// There may be new transfers.
+  void wake();
+
+  /// Throws what the thread has met.
+  void check() const {
+    if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
+  }
+
+  /// As long as it lives the thread does nothing, and transfers are the
+  /// caller's.
+  class Turn {
+   public:
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    friend class ProgressThread;
+    explicit Turn(ProgressThread& progress);
+    ProgressThread& progress_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  /// Waits for the pass that the thread is in. Throws as check() does.
+  Turn take();
+
+  /// take() for what must not throw.
+  Turn take_quietly() noexcept { return Turn(*this); }
+
+ private:
+  void run();
+  /// False when the thread is to end.
+  bool wait_for_work(bool idle, std::int64_t& seen);
+
+  std::function<Advance()> pass_;
+  std::mutex working_;  // held during a pass and a turn
+  mutable std::mutex signal_;
+  std::condition_variable changed_;
+  bool stop_ = false;           // under signal_, like the next two
+  std::int64_t wakes_ = 0;      // calls of wake()
+  std::int64_t turns_ = 0;      // wanted or taken by the caller
+  std::atomic<bool> failed_ = false;
+  std::exception_ptr error_;
+  std::thread thread_;
+};
+
+}  // namespace kzero::detail

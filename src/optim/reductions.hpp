@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The reductions of a step: bucket by bucket in layout order, which is the
+// same on every rank whenever each of them starts.
+#pragma once
+
+#include <cstdint>
+#include <kzero/communicator.hpp>
+#include <kzero/plan.hpp>
+#include <kzero/trace.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "optim/bucket_work.hpp"
+
+namespace kzero::detail {
+
+/// One piece of this rank's shard of a bucket, not yet added up.
+struct Arrival {
+  std::int64_t bucket = 0;
+  const Contributions* contributions = nullptr;  // null: nothing has come
+};
+
+class Reductions {
+ public:
+  Reductions() = default;
+  /// plan and buckets outlive it. trace may be null.
+  Reductions(std::shared_ptr<Communicator> communicator, const Plan& plan,
+             std::span<const BucketWork> buckets, std::shared_ptr<Trace> trace);
+
+  /// Starts what is not started yet of the first count buckets.
+  void start(std::int64_t count);
+
+  /// The next piece, if it has come: nothing is waited for. It is valid until
+  /// the next call of poll() or wait().
+  Arrival poll();
+
+  /// The next piece; none when all reductions that were started have ended.
+  Arrival wait();
+
+  std::int64_t started() const { return started_; }
+  bool under_way() const { return ended_ < started_; }
+
+  /// The next step's begin with bucket 0. None may be under way.
+  void clear();
+
+  /// Seconds spent in waits since it was asked last.
+  double take_waited();
+
+ private:
+  void end_first();
+
+  std::shared_ptr<Communicator> communicator_;
+  const Plan* plan_ = nullptr;
+  std::span<const BucketWork> buckets_;
+  std::shared_ptr<Trace> trace_;
+  std::vector<ReductionTicket> tickets_;  // by bucket
+  std::int64_t started_ = 0;
+  std::int64_t ended_ = 0;
+  double waited_ = 0.0;
+};
+
+}  // namespace kzero::detail

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Whether there is a core for a thread that polls.
+#pragma once
+
+#include <kzero/communicator.hpp>
+
+namespace kzero::detail {
+
+/// Collective, the same answer on every rank: whether every rank has a core
+/// that its own threads of computation, and those of other ranks of the
+/// communicator that share its cores, leave idle. Processes that are not of
+/// the communicator are not known.
+bool every_rank_has_a_spare_core(Communicator& communicator, int threads);
+
+}  // namespace kzero::detail
