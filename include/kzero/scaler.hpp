@@ -25,8 +25,7 @@ struct DynamicScaler {
   std::int64_t growth_interval = 2000;
   std::int64_t hysteresis = 1;
   double minimum = 0.0;
-  friend bool operator==(const DynamicScaler&,
-                         const DynamicScaler&) = default;
+  friend bool operator==(const DynamicScaler&, const DynamicScaler&) = default;
 
   /// The defaults of PyTorch's GradScaler (the defaults here).
   static DynamicScaler torch() { return {}; }

@@ -56,16 +56,16 @@ class Group {
 /// Parameters start as zeros. Views of parameters and gradients stay valid as
 /// long as the optimizer, and are written and read between steps as the caller
 /// likes (with GatherMode::overlapped, those of parameters after parameter() or
-/// wait_parameters() has been called since the step); but a 16-bit parameter written through a view does not reach its
-/// main parameter: use write_parameters, broadcast_parameters or
-/// reload_main_from_parameters.
+/// wait_parameters() has been called since the step); but a 16-bit parameter
+/// written through a view does not reach its main parameter: use
+/// write_parameters, broadcast_parameters or reload_main_from_parameters.
 ///
 /// One thread at a time calls it. Every call may throw CommunicationError where
 /// transfers overlap (OptimizerOptions::schedule and gather). Its end waits for
 /// no other rank: of transfers that are under way then, it leaves the buckets
-/// allocated; wait_parameters() before ends them. After a CommunicationError the optimizer is
-/// unusable; after any other exception it is as it was, where nothing else is
-/// said. One that was moved from throws InvalidArgument.
+/// allocated; wait_parameters() before ends them. After a CommunicationError
+/// the optimizer is unusable; after any other exception it is as it was, where
+/// nothing else is said. One that was moved from throws InvalidArgument.
 class ShardedOptimizer {
  public:
   /// Collective. The state lies in the memory space of ExecutionSpace, and the

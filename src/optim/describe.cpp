@@ -14,16 +14,15 @@ std::string OptimizerCore::describe() const {
   for (std::int64_t i = 0; i < parameters.size(); ++i)
     if (parameters[{i}].storage.index == i) elements += parameters[{i}].size;
   const Memory used = memory();
-  std::string text =
-      concat("kzero ", version(), ": ", parameters.size(), " parameters, ",
-             elements, " elements, in ", bucket_count(), " buckets of ",
-             bytes(plan.bucket_bytes()), " of gradients\n",
-             "communicator: ", communicator->describe(), "\n",
-             "partition: elements; schedule: ", to_string(options.schedule),
-             "; gather: ", to_string(options.gather),
-             "; progress: ", progress_choice_, "\n",
-             "gradient: ", to_string(options.reduction),
-             ", ordered sum; non-finite: ", to_string(nonfinite()), "; clip: ");
+  std::string text = concat(
+      "kzero ", version(), ": ", parameters.size(), " parameters, ", elements,
+      " elements, in ", bucket_count(), " buckets of ",
+      bytes(plan.bucket_bytes()), " of gradients\n",
+      "communicator: ", communicator->describe(), "\n",
+      "partition: elements; schedule: ", to_string(options.schedule),
+      "; gather: ", to_string(options.gather), "; progress: ", progress_choice_,
+      "\n", "gradient: ", to_string(options.reduction),
+      ", ordered sum; non-finite: ", to_string(nonfinite()), "; clip: ");
   text += options.clip_norm ? concat("norm ", *options.clip_norm) : "none";
   text += concat("; scaler: ", to_string(options.scaler));
   if (options.model_parallel)

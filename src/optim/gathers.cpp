@@ -94,8 +94,7 @@ void Gathers::wait_until(std::int64_t position, const Hands& hands) {
 }
 
 void Gathers::wait_for_bucket(std::int64_t bucket, const Hands& hands) {
-  const std::int64_t position =
-      position_[static_cast<std::size_t>(bucket)] + 1;
+  const std::int64_t position = position_[static_cast<std::size_t>(bucket)] + 1;
   if (ended_ >= position && open_ > position) return;  // often
   if (trace_) trace_->record(TraceKind::read_begin, bucket);
   wait_until(position, hands);

@@ -14,9 +14,9 @@ KeptExchange::KeptExchange(Communicator& communicator,
       words_(marks.words()),
       bits_(static_cast<std::size_t>(marks.words())) {
   if (words_ > 0)
-    exchange_ = communicator.allocate(
-        communicator.size() * words_ *
-        static_cast<std::int64_t>(sizeof(std::uint64_t)));
+    exchange_ =
+        communicator.allocate(communicator.size() * words_ *
+                              static_cast<std::int64_t>(sizeof(std::uint64_t)));
   if (model_parallel_ == nullptr) return;
   column_.resize(static_cast<std::size_t>(marks.shared_words()));
   columns_.resize(column_.size() *

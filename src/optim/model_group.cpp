@@ -23,9 +23,8 @@ void for_each_shared_option(const OptimizerOptions& options, const Fact& fact) {
                       [&](std::string_view name, std::string_view value) {
                         // Groups and buckets are a rank's own business.
                         if (name == "schedule" || name == "clip_norm" ||
-                            name == "nonfinite" ||
-                            name == "scaler" || name == "reduction" ||
-                            name == "library version")
+                            name == "nonfinite" || name == "scaler" ||
+                            name == "reduction" || name == "library version")
                           fact(name, value);
                       });
 }

@@ -153,9 +153,8 @@ void OptimizerCore::set_up_storage() {
         state_arrays[static_cast<std::size_t>(plan.placement({i}).buffer)];
     most = std::max(most, rules[group_of(i)].state_names().size());
   }
-  storage =
-      std::make_unique<Storage>(plan, *gather_communicator,
-                                *reduce_communicator, state_arrays, space);
+  storage = std::make_unique<Storage>(
+      plan, *gather_communicator, *reduce_communicator, state_arrays, space);
   for (std::int32_t i = 0; i < bucket_count(); ++i) {
     const Bucket& bucket = plan.buckets()[static_cast<std::size_t>(i)];
     const Buffer& buffer =
@@ -186,10 +185,10 @@ void OptimizerCore::set_up_steps() {
   Communicator* const in_model = options.model_parallel.get();
   marks_ = Marks(parameters, model_);
   // Reductions that go out before step() have duplicates of their own.
-  rules_agreement_ = RulesAgreement(
-      reduce_communicator, in_model != nullptr && overlaps_backward()
-                               ? in_model->duplicate()
-                               : options.model_parallel);
+  rules_agreement_ = RulesAgreement(reduce_communicator,
+                                    in_model != nullptr && overlaps_backward()
+                                        ? in_model->duplicate()
+                                        : options.model_parallel);
   kept_exchange_ = KeptExchange(*communicator, in_model, marks_);
   std::vector<const Rule*> rule_of;
   for (std::int64_t i = 0; i < parameters.size(); ++i)

@@ -211,7 +211,7 @@ class OptimizerCore {
   std::string progress_choice_;  // for people
   std::array<double, phases> seconds_ = {};
   double exchange_waited_ = 0.0;
-  std::int64_t calls_ = 0;   // of step()
+  std::int64_t calls_ = 0;           // of step()
   mutable ProgressThread progress_;  // last: it works on the others
 };
 

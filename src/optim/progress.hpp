@@ -72,9 +72,9 @@ class ProgressThread {
   std::mutex working_;  // held during a pass and a turn
   mutable std::mutex signal_;
   std::condition_variable changed_;
-  bool stop_ = false;           // under signal_, like the next two
-  std::int64_t wakes_ = 0;      // calls of wake()
-  std::int64_t turns_ = 0;      // wanted or taken by the caller
+  bool stop_ = false;       // under signal_, like the next two
+  std::int64_t wakes_ = 0;  // calls of wake()
+  std::int64_t turns_ = 0;  // wanted or taken by the caller
   std::atomic<bool> failed_ = false;
   std::exception_ptr error_;
   std::thread thread_;

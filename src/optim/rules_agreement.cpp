@@ -22,8 +22,8 @@ std::span<std::uint64_t> words(const std::shared_ptr<void>& memory,
 
 Ticket exchange(Communicator& communicator, const std::shared_ptr<void>& memory,
                 std::uint64_t mine) {
-  words(memory,
-        communicator)[static_cast<std::size_t>(communicator.rank())] = mine;
+  words(memory, communicator)[static_cast<std::size_t>(communicator.rank())] =
+      mine;
   return communicator.start_all_gather(
       {memory.get(), DType::float64,
        ShardTable::uniform(communicator.size(), 1), -1});

@@ -13,9 +13,9 @@ class AddSeconds {
  public:
   explicit AddSeconds(double& sum) : sum_(sum) {}
   ~AddSeconds() {
-    sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                          begin_)
-                .count();
+    sum_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_)
+            .count();
   }
   AddSeconds(const AddSeconds&) = delete;
   AddSeconds& operator=(const AddSeconds&) = delete;

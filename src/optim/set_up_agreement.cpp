@@ -19,11 +19,10 @@ constexpr Subject set_up{"optimizer set-up"};
 template <class Enum>
 void require_known(const char* name, Enum value, Enum last) {
   if (value >= Enum{} && value <= last) return;
-  throw InvalidArgument(concat("OptimizerOptions::", name,
-                               " is unknown (expected a code from 0 to ",
-                               static_cast<int>(last), ", got ",
-                               static_cast<int>(value),
-                               "): use an enumerator"));
+  throw InvalidArgument(
+      concat("OptimizerOptions::", name,
+             " is unknown (expected a code from 0 to ", static_cast<int>(last),
+             ", got ", static_cast<int>(value), "): use an enumerator"));
 }
 
 }  // namespace

@@ -279,8 +279,7 @@ std::string OptimizerCore::nonfinite_message(const StepRecord& record) const {
 
 void OptimizerCore::take_times(StepRecord& record) {
   record.seconds = std::exchange(seconds_, {});
-  record.exposed_seconds = reductions_.take_waited() +
-                           gathers_->take_waited() +
+  record.exposed_seconds = reductions_.take_waited() + gathers_->take_waited() +
                            std::exchange(exchange_waited_, 0.0);
 }
 
@@ -325,9 +324,8 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
     {
       const AddSeconds timer(seconds(Phase::update));
       if (decide_first)
-        update_tiles(
-            0, static_cast<std::int64_t>(tiles.tiles().size()),
-            clip_coefficient(options.clip_norm, record.gradient_norm));
+        update_tiles(0, static_cast<std::int64_t>(tiles.tiles().size()),
+                     clip_coefficient(options.clip_norm, record.gradient_norm));
       apply_trust_ratios();
     }
     gather();

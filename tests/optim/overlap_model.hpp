@@ -39,7 +39,8 @@ inline std::string name_of(const Mode& mode) {
 inline std::vector<Mode> all_modes() {
   std::vector<Mode> modes;
   for (const Schedule schedule : {Schedule::at_step, Schedule::after_backward})
-    for (const GatherMode gather : {GatherMode::at_step, GatherMode::overlapped})
+    for (const GatherMode gather :
+         {GatherMode::at_step, GatherMode::overlapped})
       for (const Progress progress : {Progress::calls, Progress::thread})
         modes.push_back({schedule, gather, progress});
   return modes;

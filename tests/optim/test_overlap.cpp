@@ -69,11 +69,10 @@ TEST_F(Overlap, SameBitsForAnyOrderOfMarking) {
 
 TEST_F(Overlap, SameBitsForAnyBucketSize) {
   const auto expected = train(communicator, adam(600), -1);
-  for (const std::int64_t bytes : {std::int64_t{1}, std::int64_t{3000},
-                                   PlanOptions::unlimited})
+  for (const std::int64_t bytes :
+       {std::int64_t{1}, std::int64_t{3000}, PlanOptions::unlimited})
     for (const Mode& mode : all_modes())
-      EXPECT_EQ(train(communicator, mode.in(adam(bytes)),
-                      communicator->rank()),
+      EXPECT_EQ(train(communicator, mode.in(adam(bytes)), communicator->rank()),
                 expected)
           << name_of(mode) << ", buckets of " << bytes;
 }
@@ -81,7 +80,8 @@ TEST_F(Overlap, SameBitsForAnyBucketSize) {
 TEST_F(Overlap, SameBitsWithEverythingSwitchedOn) {
   auto options = adam(600);
   options.clip_norm = 3.0;
-  options.scaler = Scaler::dynamic({.initial_scale = 8.0, .growth_interval = 3});
+  options.scaler =
+      Scaler::dynamic({.initial_scale = 8.0, .growth_interval = 3});
   expect_same_bits(options, 3);
   options = adam(600);
   options.rule = Lamb{.learning_rate = 0.05};
