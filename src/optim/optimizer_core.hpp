@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <kzero/error.hpp>
 #include <kzero/sharded_optimizer.hpp>
 #include <memory>
 #include <optional>
@@ -51,6 +52,19 @@ class OptimizerCore {
   // Its parts refer to one another.
   OptimizerCore(const OptimizerCore&) = delete;
   OptimizerCore& operator=(const OptimizerCore&) = delete;
+
+  /// Runs a call that uses transfers. When one fails, this call and all later
+  /// ones throw: what peers have sent is no longer known.
+  template <class F>
+  decltype(auto) run(F&& call) {
+    require_usable();
+    try {
+      return call();
+    } catch (const CommunicationError& error) {
+      failure_ = error.what();
+      throw;
+    }
+  }
 
   // The pipeline (step.cpp).
   StepReport step(std::optional<double> loss);
@@ -144,6 +158,7 @@ class OptimizerCore {
   std::span<const Segment> segments_of(ParameterId id) const;
 
  private:
+  void require_usable() const;
   /// Collective. Every rank of the model throws InvalidArgument when any has a
   /// problem.
   void throw_on_all(const std::string& problem);
@@ -208,6 +223,7 @@ class OptimizerCore {
   std::atomic<std::int64_t> released_ = 0;
   std::int64_t summed_tiles_ = 0;  // leading ones, in this step
   bool threaded_ = false;
+  std::string failure_;  // of a transfer, which ended this optimizer
   std::string progress_choice_;  // for people
   std::array<double, phases> seconds_ = {};
   double exchange_waited_ = 0.0;

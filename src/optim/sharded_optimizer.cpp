@@ -37,6 +37,11 @@ OptimizerCore& live(const std::unique_ptr<OptimizerCore>& core) {
       "was moved to");
 }
 
+template <class F>
+decltype(auto) run(const std::unique_ptr<OptimizerCore>& core, F&& call) {
+  return live(core).run([&]() -> decltype(auto) { return call(*core); });
+}
+
 /// On the default instance where space is null.
 std::unique_ptr<OptimizerCore> make_core(
     std::shared_ptr<Communicator> communicator, ParameterSet parameters,
@@ -83,6 +88,8 @@ void require_gradient(const ParameterInfo& info) {
 }  // namespace detail
 
 using detail::live;
+using detail::OptimizerCore;
+using detail::run;
 
 ShardedOptimizer::ShardedOptimizer(std::shared_ptr<Communicator> communicator,
                                    ParameterSet parameters,
@@ -105,7 +112,7 @@ ShardedOptimizer& ShardedOptimizer::operator=(ShardedOptimizer&&) noexcept =
 detail::ViewReference ShardedOptimizer::parameter_reference(
     ParameterId id, DType dtype, const ExecutionSpace&) {
   const ParameterInfo& info = parameters()[id];
-  live(core_).wait_for_parameter(id);
+  run(core_, [&](OptimizerCore& core) { core.wait_for_parameter(id); });
   std::byte* data = live(core_).bucket_of(id).parameters +
                     live(core_).in_bucket(id).begin * size_of(info.dtype);
   return detail::reference(info, data, info.dtype, dtype, "the value");
@@ -143,39 +150,46 @@ detail::ViewReference ShardedOptimizer::averaged_reference(
 void ShardedOptimizer::write_parameters_with(
     int root, void (*call)(void*, ParameterWriter&), void* function) {
   ParameterWriter writer(*this);
-  live(core_).write_parameters(root, call, function, &writer);
+  run(core_, [&](OptimizerCore& core) {
+    core.write_parameters(root, call, function, &writer);
+  });
 }
 
 void ShardedOptimizer::broadcast_parameters(int root) {
-  live(core_).write_parameters(root, nullptr, nullptr, nullptr);
+  run(core_, [&](OptimizerCore& core) {
+    core.write_parameters(root, nullptr, nullptr, nullptr);
+  });
 }
 
 void ShardedOptimizer::reload_main_from_parameters() {
-  live(core_).wait_for_all_parameters();
+  run(core_, [&](OptimizerCore& core) { core.wait_for_all_parameters(); });
   live(core_).require_unmarked("reload_main_from_parameters");
   live(core_).reload_main();
 }
 
 void ShardedOptimizer::zero_gradients(const ExecutionSpace& space) {
-  live(core_).zero_gradients(space);
+  run(core_, [&](OptimizerCore& core) { core.zero_gradients(space); });
 }
 
 void ShardedOptimizer::mark_ready(ParameterId id, const ExecutionSpace& space) {
-  live(core_).mark_ready(id, space);
+  run(core_, [&](OptimizerCore& core) { core.mark_ready(id, space); });
 }
 
 void ShardedOptimizer::wait_parameters(const ExecutionSpace&) {
-  live(core_).wait_for_all_parameters();
+  run(core_, [&](OptimizerCore& core) { core.wait_for_all_parameters(); });
 }
 
 void ShardedOptimizer::finish_gather(int chunk, const ExecutionSpace&) {
-  live(core_).finish_gather(chunk);
+  run(core_, [&](OptimizerCore& core) { core.finish_gather(chunk); });
 }
 
-StepReport ShardedOptimizer::step() { return live(core_).step(std::nullopt); }
+StepReport ShardedOptimizer::step() {
+  return run(core_,
+             [](OptimizerCore& core) { return core.step(std::nullopt); });
+}
 
 StepReport ShardedOptimizer::step_with_loss(double loss) {
-  return live(core_).step(loss);
+  return run(core_, [&](OptimizerCore& core) { return core.step(loss); });
 }
 
 double ShardedOptimizer::loss_scale() const {

@@ -30,7 +30,6 @@ double clip_coefficient(std::optional<double> clip_norm, double norm) {
 }  // namespace
 
 void OptimizerCore::mark_ready(ParameterId id, const ExecutionSpace& on) {
-  progress_.check();
   marks_.mark(id);
   averaged_is_valid_ = false;
   fence(on, "kzero::ready");
@@ -46,7 +45,6 @@ void OptimizerCore::mark_ready(ParameterId id, const ExecutionSpace& on) {
 }
 
 void OptimizerCore::zero_gradients(const ExecutionSpace& on) {
-  progress_.check();
   // After a disagreement the caller may begin the step anew.
   if (disagreed_)
     forget_step();

@@ -11,8 +11,15 @@
 
 namespace kzero::detail {
 
-void OptimizerCore::wait_for_parameter(ParameterId id) {
+void OptimizerCore::require_usable() const {
+  if (!failure_.empty())
+    throw CommunicationError(
+        concat("this optimizer is unusable after an earlier error (", failure_,
+               "): make a new one from a checkpoint or end the program"));
   progress_.check();
+}
+
+void OptimizerCore::wait_for_parameter(ParameterId id) {
   const std::int64_t bucket = plan.placement(id).bucket;
   if (gathers_->under_way() && bucket < trained_buckets()) {
     const auto turn = progress_.take();
@@ -23,7 +30,6 @@ void OptimizerCore::wait_for_parameter(ParameterId id) {
 }
 
 void OptimizerCore::wait_for_all_parameters() {
-  progress_.check();
   if (!gathers_->under_way()) return;
   const auto turn = progress_.take();
   const AddSeconds timer(seconds(Phase::read));
@@ -31,7 +37,6 @@ void OptimizerCore::wait_for_all_parameters() {
 }
 
 void OptimizerCore::finish_gather(int chunk) {
-  progress_.check();
   const auto known = plan.buffers();
   if (std::none_of(known.begin(), known.end(),
                    [&](const Buffer& each) { return each.chunk == chunk; })) {
