@@ -24,6 +24,7 @@
 #include <kzero/scaler.hpp>
 #include <kzero/shard_table.hpp>
 #include <kzero/sharded_optimizer.hpp>
+#include <kzero/simulated_communicator.hpp>
 #include <kzero/state_json.hpp>
 #include <kzero/step_report.hpp>
 #include <kzero/trace.hpp>

@@ -9,6 +9,7 @@
 
 #include "comm/argument_checks.hpp"
 #include "comm/duplicate.hpp"
+#include "comm/figures.hpp"
 #include "comm/mpi_all_gather.hpp"
 #include "comm/mpi_reduction.hpp"
 #include "comm/pool.hpp"
@@ -63,27 +64,12 @@ MpiCommunicator::MpiCommunicator(MPI_Comm duplicate,
 MpiCommunicator::~MpiCommunicator() = default;
 
 void MpiCommunicator::agree(std::int64_t bytes, const std::string& problem) {
-  struct Finding {
-    std::int64_t message_bytes = 0;
-    std::int64_t problem_size = 0;
-  };
-  constexpr Subject subject{"making a communicator"};
-  const Finding mine{bytes, static_cast<std::int64_t>(problem.size())};
-  std::vector<Finding> all(static_cast<std::size_t>(size()));
-  all_gather(&mine, sizeof(mine), all.data(), subject);
+  const std::vector<Figures> all = exchange_figures(*this, {bytes}, problem);
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    if (all[peer].problem_size == 0) continue;
-    std::string text = problem;
-    text.resize(static_cast<std::size_t>(all[peer].problem_size));
-    broadcast(text.data(), all[peer].problem_size, static_cast<int>(peer),
-              subject);
-    throw InvalidArgument(concat(text, " (found on rank ", peer, ")"));
-  }
-  for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    if (all[peer].message_bytes == all[0].message_bytes) continue;
+    if (all[peer] == all[0]) continue;
     throw InvalidArgument(concat(
         "message_bytes differ between the ranks of a communicator (rank 0: ",
-        all[0].message_bytes, ", rank ", peer, ": ", all[peer].message_bytes,
+        all[0][0], ", rank ", peer, ": ", all[peer][0],
         "): give every rank the same"));
   }
   state_->link.set_message_bytes(bytes);

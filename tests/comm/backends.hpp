@@ -12,10 +12,13 @@
 #include <cstdint>
 #include <cstring>
 #include <kzero/communicator.hpp>
+#include <kzero/simulated_communicator.hpp>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kzero::test {
@@ -24,6 +27,7 @@ struct BackendCase {
   std::string name;
   CommunicatorOptions options;
   bool alone = false;  // every rank by itself
+  std::optional<SimulatedLink> link = {};
 };
 
 inline void PrintTo(const BackendCase& backend, std::ostream* out) {
@@ -32,18 +36,24 @@ inline void PrintTo(const BackendCase& backend, std::ostream* out) {
 
 inline std::vector<BackendCase> backend_cases() {
   using std::chrono::seconds;
+  // Takes no time worth to speak of.
+  const SimulatedLink fast{std::chrono::nanoseconds(0), 1e15};
   return {
       {"self", {Backend::self, seconds(30)}, true},
       {"mpi_alone", {Backend::mpi, seconds(30)}, true},
       {"mpi", {Backend::mpi, seconds(30)}},
       {"mpi_messages_of_1000_bytes", {Backend::mpi, seconds(30), 1000}},
       {"mpi_messages_of_7_bytes", {Backend::mpi, seconds(30), 7}},
+      {"simulated_alone", {Backend::self, seconds(30)}, true, fast},
+      {"simulated", {Backend::mpi, seconds(30)}, false, fast},
   };
 }
 
 inline std::shared_ptr<Communicator> make(const BackendCase& backend) {
-  return make_communicator(backend.alone ? MPI_COMM_SELF : MPI_COMM_WORLD,
-                           backend.options);
+  auto communicator = make_communicator(
+      backend.alone ? MPI_COMM_SELF : MPI_COMM_WORLD, backend.options);
+  if (!backend.link) return communicator;
+  return make_simulated_communicator(std::move(communicator), *backend.link);
 }
 
 /// A fixture with a communicator of every backend.
