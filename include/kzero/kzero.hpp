@@ -11,6 +11,7 @@
 #include <kzero/dtype.hpp>
 #include <kzero/element_rule.hpp>
 #include <kzero/error.hpp>
+#include <kzero/external_array.hpp>
 #include <kzero/float16.hpp>
 #include <kzero/log.hpp>
 #include <kzero/memory.hpp>
