@@ -24,6 +24,9 @@ struct ExternalArray {
 
   /// Product of the extents.
   std::int64_t size() const {
+    // The product of the others may be past 2^63.
+    for (const std::int64_t extent : extents)
+      if (extent == 0) return 0;
     std::int64_t product = 1;
     for (const std::int64_t extent : extents) product *= extent;
     return product;

@@ -99,6 +99,7 @@ Box box_of(const ExternalArray& array) {
 /// together are the range.
 template <class F>
 void for_each_box(const ExternalArray& array, Range range, F&& f) {
+  if (range.empty()) return;
   const Box whole = box_of(array);
   for (std::int64_t at = range.begin; at < range.end;) {
     // The outermost dimension of which whole indices begin here and fit.
