@@ -11,6 +11,8 @@
 #include <kzero/dtype.hpp>
 #include <kzero/element_rule.hpp>
 #include <kzero/error.hpp>
+#include <kzero/external_array.hpp>
+#include <kzero/external_view.hpp>
 #include <kzero/float16.hpp>
 #include <kzero/log.hpp>
 #include <kzero/memory.hpp>

@@ -8,14 +8,23 @@
 
 namespace kzero {
 
-/// Bytes that an optimizer holds on this rank, by purpose.
+/// Bytes that an optimizer holds on a rank, by purpose.
 struct Memory {
-  std::int64_t parameters = 0;  // flat parameter buckets
-  std::int64_t gradients = 0;   // flat gradient buckets
-  std::int64_t averaged = 0;    // averaged shard, where gradients are 16-bit
-  std::int64_t main = 0;        // float32 main parameters of 16-bit ones
-  std::int64_t moments = 0;     // state arrays of the rules
-  std::int64_t staging = 0;     // what the communicator takes peers' data in
+  /// Flat parameter buckets; none for parameters in the caller's own memory.
+  std::int64_t parameters = 0;
+  /// Flat gradient buckets.
+  std::int64_t gradients = 0;
+  /// Averaged gradients, where gradients are of another type.
+  std::int64_t averaged = 0;
+  /// Main parameters of 16-bit parameters and of those in the caller's memory;
+  /// others are their own main parameters.
+  std::int64_t main = 0;
+  /// State arrays of the rules.
+  std::int64_t moments = 0;
+  /// What the communicator takes the peers' gradients in (mpi: two pieces of a
+  /// reduction), and two pieces through which parameters in the caller's memory
+  /// are gathered.
+  std::int64_t staging = 0;
 
   /// What is sharded: a rank of P holds a P-th of it.
   std::int64_t state() const { return averaged + main + moments; }

@@ -5,14 +5,18 @@
 // which the forward pass uses them. Local: no communication, no memory.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <kzero/dtype.hpp>
+#include <kzero/external_array.hpp>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kzero {
@@ -76,7 +80,39 @@ struct ParameterInfo {
   /// Whose storage it is: its own id, or that of the parameter of this set
   /// that it is tied to.
   ParameterId storage;
+  /// The caller's own memory, with all strides; null where the optimizer has
+  /// the memory. Names of one storage share it.
+  std::shared_ptr<const ExternalStorage> external = nullptr;
 };
+
+/// A Kokkos::View, told by its members: this header knows no Kokkos.
+template <class T>
+concept KokkosView = requires(const T& view) {
+  typename T::array_layout;
+  typename T::memory_space;
+  typename T::memory_traits;
+  typename T::non_const_value_type;
+  view.data();
+  view.is_allocated();
+};
+
+/// What a parameter or a gradient in the caller's own memory is given as. Views
+/// need kzero/external_view.hpp.
+template <class T>
+concept OwnMemory = std::same_as<T, ExternalArray> || KokkosView<T>;
+
+namespace detail {
+
+/// Makes an ExternalArray of what is OwnMemory.
+template <class Memory>
+struct ExternalOf;
+
+template <>
+struct ExternalOf<ExternalArray> {
+  static ExternalArray make(const ExternalArray& array) { return array; }
+};
+
+}  // namespace detail
 
 class ParameterSet {
  public:
@@ -88,6 +124,32 @@ class ParameterSet {
   /// gradient type goes with any type.
   ParameterId add(std::string name, std::vector<std::int64_t> extents,
                   ParameterOptions options = {});
+
+  /// Declares a parameter that lies in memory of the caller's own, of any
+  /// layout and strides, and keeps managed views alive. Its extents and types
+  /// are those of value and gradient; types in the options that are not the
+  /// default must be the same. It starts with the values that are there.
+  /// A second name of a storage is declared with the same memory, or by extents
+  /// as above.
+  /// Throws InvalidArgument as above, and for extents that differ, strides that
+  /// are not positive or under which elements share memory, memory that is null
+  /// or not aligned, and a value and a gradient that overlap.
+  template <OwnMemory Value, OwnMemory Gradient>
+  ParameterId add(std::string name, const Value& value,
+                  const Gradient& gradient, ParameterOptions options = {}) {
+    const ExternalArray slope = detail::ExternalOf<Gradient>::make(gradient);
+    return add_external(std::move(name), detail::ExternalOf<Value>::make(value),
+                        &slope, std::move(options));
+  }
+
+  /// Likewise one that is frozen, which needs no gradient. One that is given
+  /// all the same is not used.
+  template <OwnMemory Value>
+  ParameterId add(std::string name, const Value& value,
+                  ParameterOptions options = {}) {
+    return add_external(std::move(name), detail::ExternalOf<Value>::make(value),
+                        nullptr, std::move(options));
+  }
 
   std::int64_t size() const {
     return static_cast<std::int64_t>(parameters_.size());
@@ -112,7 +174,14 @@ class ParameterSet {
   /// be empty.
   std::size_t find_slot(std::string_view name, std::size_t hash) const;
   void reserve_one_more();
-  /// Sets info.storage. Throws InvalidArgument.
+  ParameterId add_external(std::string name, ExternalArray value,
+                           const ExternalArray* gradient,
+                           ParameterOptions options);
+  ParameterId declare(std::string name, std::vector<std::int64_t> extents,
+                      ParameterOptions options,
+                      std::shared_ptr<const ExternalStorage> external);
+  void require_name(const std::string& name) const;
+  /// Sets info.storage and info.external. Throws InvalidArgument.
   void tie(ParameterInfo& info);
 
   std::vector<ParameterInfo> parameters_;

@@ -5,8 +5,10 @@
 // integers: a plan for ten thousand ranks can be made and read on a laptop.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <kzero/dtype.hpp>
+#include <kzero/memory.hpp>
 #include <kzero/parameter_set.hpp>
 #include <kzero/range.hpp>
 #include <kzero/shard_table.hpp>
@@ -41,15 +43,26 @@ struct PlanOptions {
 inline constexpr std::int64_t alignment_elements = 64;
 
 /// Parameters of equal type, gradient type and chunk, one after another; those
-/// that are frozen have buffers of their own. Of names that are tied to one
-/// storage, the one declared first stands here.
+/// that are frozen have buffers of their own, and so have those in the caller's
+/// memory (external), of which the optimizer holds gradients and state alone.
+/// Of names that are tied to one storage, the one declared first stands here.
 struct Buffer {
   DType dtype = DType::float32;
   DType gradient_dtype = DType::float32;
   int chunk = 0;
   bool frozen = false;
+  bool external = false;
   std::int64_t size = 0;                // elements, padding included
   std::vector<ParameterId> parameters;  // in layout order
+
+  /// Whether the averaged gradient has memory apart from the gradients, and the
+  /// main parameters apart from the parameters.
+  bool has_averaged() const {
+    return !frozen && main_dtype(dtype) != gradient_dtype;
+  }
+  bool has_main() const {
+    return !frozen && (external || main_dtype(dtype) != dtype);
+  }
 };
 
 /// A stretch of a buffer that is communicated at once. Holds whole parameters.
@@ -101,6 +114,13 @@ class Plan {
   /// bucket, then by place. Costs O(buckets + segments of that rank), not
   /// O(ranks).
   std::vector<Segment> segments(int rank) const;
+
+  /// Bytes that a rank holds, by purpose: what ShardedOptimizer::memory()
+  /// reports after a step with the communicator mpi, or self for one rank.
+  /// state_arrays: for each buffer, those of its most demanding rule.
+  Memory memory(int rank, std::span<const std::size_t> state_arrays) const;
+  /// With as many in every buffer: AdamW has 2.
+  Memory memory(int rank, std::size_t state_arrays) const;
 
  private:
   friend Plan make_plan(const ParameterSet&, const PlanOptions&);

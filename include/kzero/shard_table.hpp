@@ -4,6 +4,7 @@
 // How a bucket is cut over the ranks. Every collective on buckets takes one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <kzero/range.hpp>
 #include <span>
@@ -41,6 +42,14 @@ class ShardTable {
   }
 
   std::int64_t size(int rank) const { return range(rank).size(); }
+
+  /// Elements of the largest shard.
+  std::int64_t largest() const {
+    if (offsets_.empty()) return size_;
+    std::int64_t most = 0;
+    for (int rank = 0; rank < ranks_; ++rank) most = std::max(most, size(rank));
+    return most;
+  }
 
   /// Elements of all shards together.
   std::int64_t total() const { return ranks_ == 0 ? 0 : range(ranks_ - 1).end; }

@@ -14,7 +14,7 @@
 
 #include "comm/aligned_memory.hpp"
 #include "comm/mpi_messages.hpp"
-#include "comm/pieces.hpp"
+#include "core/pieces.hpp"
 
 namespace kzero::detail {
 

@@ -19,7 +19,10 @@ ReductionTicket MpiReductions::start(const ReduceArguments& arguments,
   MpiReduction& reduction = take_free(pool_, *this);
   reduction.arguments_ = arguments;
   reduction.activity_ = activity;
-  reduction.pieces_ = cut_pieces(arguments);
+  reduction.pieces_ = cut_reduction(
+      arguments.shards, {.element_bytes = size_of(arguments.dtype),
+                         .bytes = arguments.piece_bytes,
+                         .granularity = arguments.piece_granularity});
   reduction.own_count_ =
       reduction.pieces_.count_in(arguments.shards.size(link_.rank()));
   reduction.posted_ = 0;

@@ -74,6 +74,8 @@ using SumFunction = void (*)(const SumTile&, TileStatistics&);
 using TrustFunction = void (*)(const UpdateTile&, TrustSums&);
 using WidenFunction = void (*)(const void* source, float* out,
                                std::int64_t count);
+using NarrowFunction = void (*)(const float* source, void* out,
+                                std::int64_t count);
 
 struct HostKernels {
   std::string_view name;
@@ -85,6 +87,8 @@ struct HostKernels {
   std::array<TrustFunction, 4> trust;
   /// 16-bit parameters to float32, by type.
   std::array<WidenFunction, 2> widen;
+  /// And back, as the conversions of float16 and bfloat16 round.
+  std::array<NarrowFunction, 2> narrow;
 };
 
 /// The set in use: the widest that this processor has, or what the environment

@@ -25,15 +25,16 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Finds the buffer of a parameter. Kinds (types, and frozen or not) and chunks
+/// Finds the buffer of a parameter. Kinds (types, frozen, external) and chunks
 /// come in runs or take turns, so the last chunk of each kind is kept at hand.
 class BufferIndex {
  public:
   /// The buffer's number; next when it is a new one.
   int find_or_add(const ParameterInfo& parameter, int next) {
-    const auto kind = static_cast<unsigned>(parameter.dtype) * 8u +
-                      static_cast<unsigned>(parameter.gradient_dtype) * 2u +
-                      (parameter.frozen ? 1u : 0u);
+    const auto kind = static_cast<unsigned>(parameter.dtype) * 16u +
+                      static_cast<unsigned>(parameter.gradient_dtype) * 4u +
+                      (parameter.frozen ? 2u : 0u) +
+                      (parameter.external ? 1u : 0u);
     Last& last = last_[kind];
     if (last.chunk != parameter.chunk) {
       const auto key =
@@ -48,7 +49,7 @@ class BufferIndex {
     int chunk = -1;
     int buffer = -1;
   };
-  std::array<Last, 32> last_;
+  std::array<Last, 64> last_;
   std::unordered_map<std::uint64_t, int> numbers_;
 };
 
@@ -141,6 +142,7 @@ class Builder {
                         .gradient_dtype = parameter.gradient_dtype,
                         .chunk = parameter.chunk,
                         .frozen = parameter.frozen,
+                        .external = parameter.external != nullptr,
                         .size = 0,
                         .parameters = {}});
     open_.emplace_back();

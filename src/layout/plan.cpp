@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-#include <algorithm>
 #include <iterator>
 #include <kzero/plan.hpp>
 
 #include "core/message.hpp"
+#include "layout/bucket_walk.hpp"
 
 namespace kzero {
 
@@ -34,29 +34,17 @@ std::vector<Segment> Plan::segments(int rank) const {
                        ranks_, ", got ", rank, "): use a rank of its group"));
   std::vector<Segment> segments;
   for (std::int64_t b = 0; b < trained_buckets_; ++b) {
-    const Bucket& bucket = buckets_[static_cast<std::size_t>(b)];
-    const Buffer& buffer = buffers_[static_cast<std::size_t>(bucket.buffer)];
-    const Range shard = shift(shards(b).range(rank), bucket.range.begin);
-    const auto end = buffer.parameters.begin() + bucket.parameters.end;
-    // Parameters ascend and do not overlap: those that end inside or behind
-    // the shard follow those that end before it.
-    auto place = std::partition_point(
-        buffer.parameters.begin() + bucket.parameters.begin, end,
-        [&](ParameterId id) {
-          return placement(id).in_buffer.end <= shard.begin;
-        });
-    for (; place != end; ++place) {
-      const Range whole = placement(*place).in_buffer;
-      if (whole.begin >= shard.end) break;
-      const Range own = intersect(whole, shard);
-      if (own.empty()) continue;  // a parameter of no elements
-      segments.push_back({.parameter = *place,
+    const std::int64_t begin =
+        buckets_[static_cast<std::size_t>(b)].range.begin;
+    const Range shard = shards(b).range(rank);
+    detail::for_each_part(*this, b, shard, [&](const detail::BucketPart& part) {
+      segments.push_back({.parameter = part.parameter,
                           .bucket = b,
-                          .in_buffer = own,
-                          .in_bucket = shift(own, -bucket.range.begin),
-                          .in_shard = shift(own, -shard.begin),
-                          .in_parameter = shift(own, -whole.begin)});
-    }
+                          .in_buffer = shift(part.in_bucket, begin),
+                          .in_bucket = part.in_bucket,
+                          .in_shard = shift(part.in_bucket, -shard.begin),
+                          .in_parameter = part.in_parameter});
+    });
   }
   return segments;
 }

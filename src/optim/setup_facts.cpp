@@ -19,7 +19,8 @@ std::string describe(const ParameterInfo& info) {
                  quoted(info.group), ", chunk ", info.chunk,
                  info.model_parallel == ModelParallel::split ? ", split" : "",
                  info.unmarked == Unmarked::keep ? ", kept when unmarked" : "",
-                 info.frozen ? ", frozen" : "");
+                 info.frozen ? ", frozen" : "",
+                 info.external ? ", in memory of the caller" : "");
   if (!info.tied_to.empty()) text += concat(", tied to ", quoted(info.tied_to));
   return text;
 }

@@ -10,12 +10,9 @@
 #include <span>
 #include <vector>
 
-namespace kzero::detail {
+#include "core/pieces.hpp"
 
-/// Elements of a tile; the last one of a shard may have fewer. 8 KiB of
-/// float32: large against a call, and all streams of a tile fit the first
-/// caches.
-inline constexpr std::int64_t tile_elements = 2048;
+namespace kzero::detail {
 
 /// The part of one parameter in one tile.
 struct Piece {
@@ -23,6 +20,7 @@ struct Piece {
   Range in_shard;
 };
 
+/// Has tile_elements, the last one of a shard maybe fewer.
 struct Tile {
   std::int64_t bucket = 0;
   Range in_shard;  // begins at a multiple of tile_elements

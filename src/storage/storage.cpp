@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <kzero/external_view.hpp>
 #include <string>
 #include <utility>
 
@@ -19,9 +20,8 @@ constexpr const char* gradient_label = "kzero::gradients";
 // Kokkos aborts when a view is freed after Kokkos::finalize(). Such views are
 // kept for good instead.
 template <class Array>
-void keep_forever(Array array) {
-  static auto* const kept = new std::vector<Array>;
-  kept->push_back(std::move(array));
+void keep_array(Array& array) {
+  keep_forever(new Array(std::move(array)));
 }
 
 }  // namespace
@@ -86,9 +86,9 @@ Storage::~Storage() {
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     BufferStorage& buffer = buffers_[i];
     if (kokkos_is_gone) {
-      keep_forever(std::move(buffer.averaged));
-      keep_forever(std::move(buffer.main));
-      for (Array& array : buffer.state) keep_forever(std::move(array));
+      keep_array(buffer.averaged);
+      keep_array(buffer.main);
+      for (Array& array : buffer.state) keep_array(array);
       continue;
     }
     const std::int64_t size = plan_.buffers()[i].size;

@@ -11,6 +11,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/message.hpp"
@@ -39,6 +40,24 @@ inline Plan plan_of(const std::vector<std::int64_t>& sizes, int ranks,
   options.ranks = ranks;
   options.bucket_bytes = bucket_bytes;
   return make_plan(parameters_of(sizes), options);
+}
+
+/// Declares a parameter in memory of the caller's own, which is not there:
+/// layouts do not look into it.
+inline ParameterId add_external(ParameterSet& set, std::string name,
+                                std::int64_t size, ParameterOptions options) {
+  const DType dtype = options.dtype;
+  const DType gradient = options.gradient_dtype.value_or(
+      size_of(dtype) == 2 ? DType::float32 : dtype);
+  const auto memory = [&](int bit, DType type) {
+    ExternalArray array;
+    array.data = reinterpret_cast<void*>(std::uintptr_t{1} << bit);
+    array.dtype = type;
+    array.extents = {size};
+    return array;
+  };
+  return set.add(std::move(name), memory(60, dtype), memory(61, gradient),
+                 std::move(options));
 }
 
 /// One line a segment: parameter, bucket and the four ranges.

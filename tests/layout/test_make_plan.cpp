@@ -5,6 +5,7 @@
 
 #include <kzero/plan.hpp>
 #include <limits>
+#include <utility>
 
 #include "layout/layout_testing.hpp"
 
@@ -133,6 +134,39 @@ TEST(MakePlan, EachTypeAndChunkHasItsBuffer) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 3, 4, 5, 2}));
   EXPECT_EQ(plan.placement(ParameterId{0}).bucket, 5);
   EXPECT_EQ(plan.placement(ParameterId{1}).bucket, 4);
+}
+
+TEST(MakePlan, ExternalParametersHaveBuffersOfTheirOwn) {
+  ParameterSet set;
+  set.add("a", {100});
+  add_external(set, "b", 70, {});
+  set.add("c", {5}, {.frozen = true});
+  add_external(set, "d", 9, {.frozen = true});
+  add_external(set, "e", 30, {});
+  set.add("e again", {30}, {.tied_to = "e"});
+  add_external(set, "f", 8, {.dtype = DType::bfloat16});
+
+  const Plan plan = make_plan(set, {.ranks = 2});
+
+  const std::vector<std::vector<ParameterId>> buffers = {
+      {{6}}, {{4}, {1}}, {{3}}, {{2}}, {{0}}};
+  const std::vector<std::pair<bool, bool>> frozen_external = {{false, true},
+                                                              {false, true},
+                                                              {true, true},
+                                                              {true, false},
+                                                              {false, false}};
+  ASSERT_EQ(plan.buffers().size(), buffers.size());
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    EXPECT_EQ(plan.buffers()[b].parameters, buffers[b]);
+    EXPECT_EQ(plan.buffers()[b].frozen, frozen_external[b].first);
+    EXPECT_EQ(plan.buffers()[b].external, frozen_external[b].second);
+  }
+  // The rules of the layout are the same.
+  EXPECT_EQ(plan.trained_buckets(), 3);
+  EXPECT_EQ(placed(plan, 4), (Range{0, 30}));
+  EXPECT_EQ(placed(plan, 5), (Range{0, 30}));
+  EXPECT_EQ(placed(plan, 1), (Range{64, 134}));
+  EXPECT_EQ(plan.buffers()[1].size, 256);
 }
 
 TEST(MakePlan, BucketsOfSeveralBuffersAreOrderedByTheirLastParameter) {

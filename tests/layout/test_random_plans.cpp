@@ -65,7 +65,12 @@ Model random_model(unsigned seed) {
     options.dtype = types[dice.below(variety)];
     if (dice.below(3) == 0) options.gradient_dtype = options.dtype;
     options.chunk = static_cast<int>(dice.below(chunks)) * 1000;
-    model.set.add("p" + std::to_string(i), {dice.pick(sizes)}, options);
+    const std::string name = "p" + std::to_string(i);
+    const std::int64_t size = dice.pick(sizes);
+    if (dice.below(4) == 0)
+      add_external(model.set, name, size, options);
+    else
+      model.set.add(name, {size}, options);
     model.order.insert(model.order.begin(), ParameterId{i});
   }
   model.options.ranks = 1 + static_cast<int>(dice.below(7));
@@ -114,10 +119,11 @@ std::vector<ExpectedBucket> cut(const Model& model,
   return buckets;
 }
 
-using Key = std::tuple<DType, DType, int>;
+using Key = std::tuple<DType, DType, int, bool>;
 
 Key key_of(const ParameterInfo& parameter) {
-  return {parameter.dtype, parameter.gradient_dtype, parameter.chunk};
+  return {parameter.dtype, parameter.gradient_dtype, parameter.chunk,
+          parameter.external != nullptr};
 }
 
 void expect_layout(const Model& model, const Plan& plan) {
@@ -132,7 +138,8 @@ void expect_layout(const Model& model, const Plan& plan) {
 
   ASSERT_EQ(plan.buffers().size(), buffers.size());
   for (const Buffer& buffer : plan.buffers()) {
-    const Key key{buffer.dtype, buffer.gradient_dtype, buffer.chunk};
+    const Key key{buffer.dtype, buffer.gradient_dtype, buffer.chunk,
+                  buffer.external};
     ASSERT_EQ(buffer.parameters, buffers[key]);
   }
   ASSERT_EQ(plan.buckets().size(), expected.size());

@@ -13,6 +13,7 @@ namespace {
 TEST(ShardTable, OfNoRanksIsEmpty) {
   const ShardTable table;
   EXPECT_EQ(table.ranks(), 0);
+  EXPECT_EQ(table.largest(), 0);
   EXPECT_EQ(table.total(), 0);
 }
 
@@ -24,6 +25,7 @@ TEST(ShardTable, Uniform) {
   EXPECT_EQ(table.range(2), (Range{256, 384}));
   EXPECT_EQ(table.size(1), 128);
   EXPECT_EQ(ShardTable::uniform(3, 0).total(), 0);
+  EXPECT_EQ(table.largest(), 128);
 }
 
 TEST(ShardTable, CountsPast32Bits) {
@@ -38,6 +40,7 @@ TEST(ShardTable, UnequalAndEmptyShards) {
   const std::vector<std::int64_t> offsets = {0, 10, 10, 17};
   const ShardTable table{offsets};
   EXPECT_EQ(table.ranks(), 3);
+  EXPECT_EQ(table.largest(), 10);
   EXPECT_EQ(table.total(), 17);
   EXPECT_EQ(table.range(0), (Range{0, 10}));
   EXPECT_TRUE(table.range(1).empty());

@@ -102,6 +102,18 @@ std::vector<Difference> differences() {
                   "group \"other\""),
       declaration("another chunk", {.chunk = 2}, "chunk 0", "chunk 2"),
       declaration("frozen", {.frozen = true}, v, ", frozen"),
+      {"in memory of the caller",
+       [](Given& given, bool other) {
+         static float memory[8] = {};
+         given.parameters.add("w", {4});
+         if (other)
+           given.parameters.add(
+               "v", ExternalArray{.data = memory, .extents = {4}},
+               ExternalArray{.data = memory + 4, .extents = {4}});
+         else
+           given.parameters.add("v", {4});
+       },
+       v + "float32", ", in memory of the caller"},
       declaration("kept", {.unmarked = Unmarked::keep}, v,
                   ", kept when unmarked"),
       declaration("split", {.model_parallel = ModelParallel::split}, v,

@@ -73,6 +73,19 @@ TEST_F(Lifetimes, OneRankWorksWithoutMpi) {
   });
 }
 
+// Views that it keeps alive are not freed, which would abort.
+TEST_F(Lifetimes, ParameterSetMayOutliveKokkos) {
+  EXPECT_RUNS([] {
+    Kokkos::initialize();
+    std::optional<ParameterSet> parameters;
+    parameters.emplace();
+    parameters->add("w", Kokkos::View<float**>("w", 10, 100),
+                    Kokkos::View<float**>("g", 10, 100));
+    Kokkos::finalize();
+    parameters.reset();
+  });
+}
+
 TEST_F(Lifetimes, OptimizerMayOutliveBoth) {
   EXPECT_RUNS([] {
     MPI_Init(nullptr, nullptr);

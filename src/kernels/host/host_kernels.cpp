@@ -22,10 +22,10 @@ constexpr int maximum_levels = 32;
 template <class In>
 using SumType = std::conditional_t<std::is_same_v<In, double>, double, float>;
 
-template <class In, class Sum>
-KZERO_FUNCTION void copy_chunk(const In* __restrict in, Sum* __restrict out,
+template <class In, class Out>
+KZERO_FUNCTION void copy_chunk(const In* __restrict in, Out* __restrict out,
                                std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<Sum>(in[i]);
+  for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<Out>(in[i]);
 }
 
 template <class In, class Sum>
@@ -221,6 +221,11 @@ void widen(const void* source, float* out, std::int64_t count) {
   copy_chunk(static_cast<const In*>(source), out, count);
 }
 
+template <class Out>
+void narrow(const float* source, void* out, std::int64_t count) {
+  copy_chunk(source, static_cast<Out*>(out), count);
+}
+
 // By the codes of 16-bit types, so that a conversion need not be made.
 template <template <class> class Step>
 constexpr std::array<UpdateFunction, 4> update_row = {
@@ -251,6 +256,7 @@ constinit const HostKernels KZERO_HOST_KERNELS = {
      {update_lamb<float, float16>, update_lamb<float, bfloat16>,
       update_lamb<float, float>, update_lamb<double, double>}},
     {trust<float>, trust<float>, trust<float>, trust<double>},
-    {widen<float16>, widen<bfloat16>}};
+    {widen<float16>, widen<bfloat16>},
+    {narrow<float16>, narrow<bfloat16>}};
 
 }  // namespace kzero::detail
