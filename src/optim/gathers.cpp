@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "layout/exchange_pieces.hpp"
 #include "optim/seconds.hpp"
 
 namespace kzero::detail {
@@ -16,13 +17,21 @@ int chunk_of(const Plan& plan, std::int64_t bucket) {
   return plan.buffers()[static_cast<std::size_t>(of.buffer)].chunk;
 }
 
+std::int64_t piece_bytes(const Plan& plan, std::int64_t bucket) {
+  const Bucket& of = plan.buckets()[static_cast<std::size_t>(bucket)];
+  const DType dtype = plan.buffers()[static_cast<std::size_t>(of.buffer)].dtype;
+  return plan.ranks() * gather_pieces(plan, bucket).length * size_of(dtype);
+}
+
 }  // namespace
 
 Gathers::Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
+                 const ParameterSet& parameters,
                  std::span<const BucketWork> buckets, std::int64_t window,
                  std::shared_ptr<Trace> trace)
     : communicator_(std::move(communicator)),
       plan_(plan),
+      parameters_(parameters),
       buckets_(buckets),
       window_(window),
       trace_(std::move(trace)) {
@@ -34,10 +43,35 @@ Gathers::Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
                      return chunk_of(plan, a) < chunk_of(plan, b);
                    });
   position_.resize(order_.size());
-  for (std::size_t i = 0; i < order_.size(); ++i)
-    position_[static_cast<std::size_t>(order_[i])] =
-        static_cast<std::int64_t>(i);
-  started_ = ended_ = std::ssize(order_);
+  std::int64_t staging = 0;
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const std::int64_t bucket = order_[i];
+    position_[static_cast<std::size_t>(bucket)] = static_cast<std::int64_t>(i);
+    std::int64_t pieces = 1;
+    if (is_external(bucket)) {
+      const Pieces cut = gather_pieces(plan, bucket);
+      pieces = std::max(cut.count, std::int64_t{1});
+      staging = std::max(staging, piece_bytes(plan, bucket));
+    }
+    for (std::int64_t piece = 0; piece < pieces; ++piece)
+      transfers_.push_back({bucket, piece, piece == 0, piece == pieces - 1});
+    end_.push_back(std::ssize(transfers_));
+  }
+  started_ = ended_ = std::ssize(transfers_);
+  if (staging == 0) return;
+  window_ = std::min<std::int64_t>(window_, 2);
+  for (int i = 0; i < 2; ++i) staged_.emplace_back(*communicator_, staging);
+}
+
+bool Gathers::is_external(std::int64_t bucket) const {
+  const Bucket& of = plan_.buckets()[static_cast<std::size_t>(bucket)];
+  return plan_.buffers()[static_cast<std::size_t>(of.buffer)].external;
+}
+
+std::int64_t Gathers::staging_bytes() const {
+  std::int64_t bytes = 0;
+  for (const StagedPiece& piece : staged_) bytes += piece.bytes();
+  return bytes;
 }
 
 void Gathers::begin(Ahead ahead) {
@@ -47,24 +81,35 @@ void Gathers::begin(Ahead ahead) {
   under_way_.store(!order_.empty(), std::memory_order_release);
 }
 
-bool Gathers::start(const Hands&) {
-  if (started_ >= open_ || started_ - ended_ >= window_) return false;
-  const std::int64_t bucket = order_[static_cast<std::size_t>(started_)];
-  const BucketWork& of = buckets_[static_cast<std::size_t>(bucket)];
-  if (trace_) trace_->record(TraceKind::gather_begin, bucket);
-  ticket(started_) = communicator_->start_all_gather(
-      {of.parameters, of.dtype, plan_.shards(bucket), bucket});
+bool Gathers::start(const Hands& hands) {
+  const std::int64_t end =
+      open_ == 0 ? 0 : end_[static_cast<std::size_t>(open_ - 1)];
+  if (started_ >= end || started_ - ended_ >= window_) return false;
+  const Transfer& transfer = transfers_[static_cast<std::size_t>(started_)];
+  const std::int64_t bucket = transfer.bucket;
+  const BucketWork& work = buckets_[static_cast<std::size_t>(bucket)];
+  if (trace_ && transfer.is_first)
+    trace_->record(TraceKind::gather_begin, bucket);
+  ticket(started_) =
+      is_external(bucket)
+          ? staged(started_).start(*communicator_, external(bucket), work,
+                                   gather_pieces(plan_, bucket), transfer.piece,
+                                   hands)
+          : communicator_->start_all_gather(
+                {work.parameters, work.dtype, plan_.shards(bucket), bucket});
   ++started_;
   return true;
 }
 
-void Gathers::end_first(const Hands&) {
+void Gathers::end_first(const Hands& hands) {
   ticket(ended_).reset();
-  if (trace_)
-    trace_->record(TraceKind::gather_end,
-                   order_[static_cast<std::size_t>(ended_)]);
+  const Transfer& transfer = transfers_[static_cast<std::size_t>(ended_)];
+  if (is_external(transfer.bucket))
+    staged(ended_).finish(external(transfer.bucket), hands);
+  if (trace_ && transfer.is_last)
+    trace_->record(TraceKind::gather_end, transfer.bucket);
   ++ended_;
-  if (ended_ == std::ssize(order_))
+  if (ended_ == std::ssize(transfers_))
     under_way_.store(false, std::memory_order_release);
 }
 
@@ -80,7 +125,9 @@ bool Gathers::advance(const Hands& hands) {
 
 void Gathers::wait_until(std::int64_t position, const Hands& hands) {
   open_ = std::max(open_, std::min(position + 1, std::ssize(order_)));
-  while (ended_ < position) {
+  const std::int64_t end =
+      position == 0 ? 0 : end_[static_cast<std::size_t>(position - 1)];
+  while (ended_ < end) {
     while (start(hands)) {
     }
     {
@@ -95,7 +142,6 @@ void Gathers::wait_until(std::int64_t position, const Hands& hands) {
 
 void Gathers::wait_for_bucket(std::int64_t bucket, const Hands& hands) {
   const std::int64_t position = position_[static_cast<std::size_t>(bucket)] + 1;
-  if (ended_ >= position && open_ > position) return;  // often
   if (trace_) trace_->record(TraceKind::read_begin, bucket);
   wait_until(position, hands);
   if (trace_) trace_->record(TraceKind::read_end, bucket);

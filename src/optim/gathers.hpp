@@ -18,6 +18,7 @@
 
 #include "optim/bucket_work.hpp"
 #include "optim/hands.hpp"
+#include "optim/staged_piece.hpp"
 
 namespace kzero::detail {
 
@@ -28,11 +29,12 @@ enum class Ahead { one, all };
 
 class Gathers {
  public:
-  /// plan and buckets outlive it. window: transfers under way at a time, at
-  /// most 4. trace may be null.
+  /// Collective. plan, parameters and buckets outlive it. window: transfers
+  /// under way at a time, at most 4 (and 2 where parameters lie in the caller's
+  /// own memory). trace may be null.
   Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
-          std::span<const BucketWork> buckets, std::int64_t window,
-          std::shared_ptr<Trace> trace);
+          const ParameterSet& parameters, std::span<const BucketWork> buckets,
+          std::int64_t window, std::shared_ptr<Trace> trace);
 
   /// The shards are new: all buckets are to be gathered. None may be under
   /// way.
@@ -50,27 +52,50 @@ class Gathers {
   void wait_for_chunk(int chunk, const Hands& hands);
   void wait_for_all(const Hands& hands);
 
+  /// Of the pieces through which parameters in the caller's memory go.
+  std::int64_t staging_bytes() const;
+
   /// Seconds spent in waits since it was asked last.
   double take_waited();
 
  private:
+  /// A bucket, or a piece of one whose parameters lie in the caller's memory.
+  struct Transfer {
+    std::int64_t bucket = 0;
+    std::int64_t piece = 0;
+    bool is_first = true;  // of its bucket
+    bool is_last = true;
+  };
+
   void wait_until(std::int64_t position, const Hands& hands);
   bool start(const Hands& hands);
   void end_first(const Hands& hands);
   Ticket& ticket(std::int64_t transfer) {
     return tickets_[static_cast<std::size_t>(transfer) % tickets_.size()];
   }
+  /// No two that are under way have the same.
+  StagedPiece& staged(std::int64_t transfer) {
+    return staged_[static_cast<std::size_t>(transfer) % staged_.size()];
+  }
+  bool is_external(std::int64_t bucket) const;
+  ExternalBucket external(std::int64_t bucket) const {
+    return {plan_, parameters_, bucket};
+  }
 
   std::shared_ptr<Communicator> communicator_;
   const Plan& plan_;
+  const ParameterSet& parameters_;
   std::span<const BucketWork> buckets_;
   std::int64_t window_;
   std::shared_ptr<Trace> trace_;
   std::vector<std::int64_t> order_;     // of buckets
   std::vector<std::int64_t> position_;  // by bucket, in order_
+  std::vector<Transfer> transfers_;     // in order
+  std::vector<std::int64_t> end_;       // by position, in transfers_
+  std::vector<StagedPiece> staged_;     // two, or none
   std::array<Ticket, 4> tickets_;       // of those under way
   std::int64_t open_ = 0;               // positions that may start
-  std::int64_t started_ = 0;            // positions
+  std::int64_t started_ = 0;            // transfers
   std::int64_t ended_ = 0;
   std::atomic<bool> under_way_ = false;
   double waited_ = 0.0;

@@ -17,6 +17,9 @@ class Hands {
   Hands() = default;
   explicit Hands(const ExecutionSpace& space) : space_(&space) {}
 
+  /// Null for the calling thread alone.
+  const ExecutionSpace* space() const { return space_; }
+
   /// Calls body(i) for i in [begin, end) and waits.
   template <class Body>
   void for_each(const char* label, std::int64_t begin, std::int64_t end,

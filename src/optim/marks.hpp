@@ -24,6 +24,7 @@ class Marks {
   /// there.
   void mark(ParameterId id);
   void clear();
+  bool any() const { return count_ > 0; }
 
   /// Throws InvalidArgument when something is marked. what: the call.
   void require_none(const char* what) const;

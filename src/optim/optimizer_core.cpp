@@ -179,6 +179,11 @@ void OptimizerCore::set_up_storage() {
   }
   const int rank = communicator->rank();
   tiles = TileTable(plan, plan.segments(rank), rank);
+  // Enough transfers to hide latency, few enough to bound the messages in
+  // flight; behind a forward pass, one beside that which is waited for.
+  const std::int64_t window = options.gather == GatherMode::at_step ? 4 : 2;
+  gathers_ = std::make_unique<Gathers>(gather_communicator, plan, parameters,
+                                       buckets, window, options.trace);
 }
 
 void OptimizerCore::set_up_steps() {
@@ -201,11 +206,6 @@ void OptimizerCore::set_up_steps() {
   loss_scale = initial_state(options.scaler);
   readiness_ = Readiness(parameters, plan);
   reductions_ = Reductions(reduce_communicator, plan, buckets, options.trace);
-  // Enough transfers to hide latency, few enough to bound the messages in
-  // flight; behind a forward pass, one beside that which is waited for.
-  const std::int64_t window = options.gather == GatherMode::at_step ? 4 : 2;
-  gathers_ = std::make_unique<Gathers>(gather_communicator, plan, buckets,
-                                       window, options.trace);
 }
 
 Range OptimizerCore::in_bucket(ParameterId id) const {

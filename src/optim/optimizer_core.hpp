@@ -170,6 +170,8 @@ class OptimizerCore {
   void set_up_steps();
   void validate_options() const;
 
+  void fetch_gradient(ParameterId id, const ExecutionSpace& on);
+  void fetch_unmarked();
   void zero_unmarked();
   TileWork tile_work(double scale, double clip);
   bool overlaps_backward() const {
@@ -223,7 +225,7 @@ class OptimizerCore {
   std::atomic<std::int64_t> released_ = 0;
   std::int64_t summed_tiles_ = 0;  // leading ones, in this step
   bool threaded_ = false;
-  std::string failure_;  // of a transfer, which ended this optimizer
+  std::string failure_;          // of a transfer, which ended this optimizer
   std::string progress_choice_;  // for people
   std::array<double, phases> seconds_ = {};
   double exchange_waited_ = 0.0;

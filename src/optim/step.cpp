@@ -14,6 +14,7 @@
 #include "optim/seconds.hpp"
 #include "optim/setup_facts.hpp"
 #include "optim/tile_work.hpp"
+#include "storage/external_bucket.hpp"
 #include "storage/kokkos_support.hpp"
 
 namespace kzero::detail {
@@ -32,6 +33,7 @@ double clip_coefficient(std::optional<double> clip_norm, double norm) {
 void OptimizerCore::mark_ready(ParameterId id, const ExecutionSpace& on) {
   marks_.mark(id);
   averaged_is_valid_ = false;
+  fetch_gradient(parameters[id].storage, on);
   fence(on, "kzero::ready");
   const AddSeconds timer(seconds(Phase::ready));
   if (options.trace) options.trace->record(TraceKind::ready, id.index);
@@ -73,6 +75,27 @@ void OptimizerCore::start_reductions(std::int64_t count) {
   if (count == 0) return;
   rules_agreement_.start(rules_hash_);
   reductions_.start(count);
+}
+
+// From the caller's own memory to its bucket. For a name of several that are
+// tied: the last one finds the gradient complete.
+void OptimizerCore::fetch_gradient(ParameterId id, const ExecutionSpace& on) {
+  const ParameterInfo& info = parameters[id];
+  if (!info.external) return;
+  read_array(on, info.external->gradient,
+             bucket_of(id).gradients +
+                 in_bucket(id).begin * size_of(info.gradient_dtype));
+}
+
+// Where nothing was marked, everything is ready now.
+void OptimizerCore::fetch_unmarked() {
+  if (marks_.any()) {
+    zero_unmarked();
+    return;
+  }
+  for (std::int64_t i = 0; i < parameters.size(); ++i)
+    if (parameters[{i}].storage.index == i && !parameters[{i}].frozen)
+      fetch_gradient({i}, space);
 }
 
 // Once something was marked, what was not counts as zero: whatever its
@@ -292,7 +315,7 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
   fence(space, "kzero::step");
   averaged_is_valid_ = false;
   disagreed_ = false;
-  zero_unmarked();
+  fetch_unmarked();
   classes.prepare(rules);
 
   const auto action = nonfinite().action();
