@@ -24,14 +24,16 @@ endif()
 
 file(REMOVE_RECURSE "${folder}")
 file(COPY "${KZERO_SOURCE}/tests/consumer/project/" DESTINATION "${folder}/source")
-set(program "${folder}/build/hello")
+set(build "${folder}/build")
+set(program "${build}/hello")
 set(configure
     "${CMAKE_COMMAND}" -S "${folder}/source" -B "${folder}/build" -G
     "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
     -DCMAKE_BUILD_TYPE=Release)
 
 if(MODE STREQUAL "find_package")
-  run(${configure} "-DCMAKE_PREFIX_PATH=${prefix}")
+  run(${configure} "-DCMAKE_PREFIX_PATH=${prefix}"
+      "-DWITH_CHECKPOINTS=${WITH_HDF5}")
   run("${CMAKE_COMMAND}" --build "${folder}/build" --parallel 2)
 elseif(MODE STREQUAL "add_subdirectory")
   # The smallest kzero: without HDF5, and quick to compile.
@@ -51,16 +53,45 @@ else()
   message(FATAL_ERROR "unknown MODE ${MODE}")
 endif()
 
-# On 2 to 4 ranks, from the build tree or the moved prefix (a shared library is found
-# there by the environment).
+# From the build tree or the moved prefix (a shared library is found there by
+# the environment).
 set(ENV{LD_LIBRARY_PATH} "${prefix}/${LIBDIR}:$ENV{LD_LIBRARY_PATH}")
-foreach(ranks IN ITEMS 2 3 4)
+function(run_on ranks program pattern)
   execute_process(
-    COMMAND "${MPIEXEC}" "${NUMPROC_FLAG}" ${ranks} "${program}" COMMAND_ECHO
-            STDOUT
+    COMMAND "${MPIEXEC}" "${NUMPROC_FLAG}" ${ranks} "${program}"
+    WORKING_DIRECTORY "${build}" COMMAND_ECHO STDOUT
     OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
   message(STATUS "${output}")
-  if(NOT output MATCHES "^y = (2\\.99[89]|3\\.00[0-2]) x \\+ -(1\\.99[89]|2\\.00[0-2])\n$")
-    message(FATAL_ERROR "expected one line 'y = 3.000 x + -2.000', within 0.002")
+  if(NOT output MATCHES "${pattern}")
+    message(FATAL_ERROR "the output does not match ${pattern}")
+  endif()
+  set(first "${CMAKE_MATCH_1}" PARENT_SCOPE)
+  set(second "${CMAKE_MATCH_2}" PARENT_SCOPE)
+endfunction()
+
+foreach(ranks IN ITEMS 2 3 4)
+  run_on(${ranks} "${program}"
+         "^y = (2\\.99[89]|3\\.00[0-2]) x \\+ -(1\\.99[89]|2\\.00[0-2])\n$")
+endforeach()
+if(MODE STREQUAL "pkg_config")
+  return()
+endif()
+foreach(ranks RANGE 1 5)
+  run_on(${ranks} "${build}/own_views" "^0 wrong elements\n$")
+endforeach()
+if(NOT WITH_HDF5 OR MODE STREQUAL "add_subdirectory")
+  return()
+endif()
+# The loss falls at least fourfold, and overlap changes no bit.
+foreach(ranks RANGE 1 5)
+  run_on(${ranks} "${build}/overlap"
+         "step 0 loss ([^ ]*) .*step 199 loss ([^ ]*) ")
+  execute_process(
+    COMMAND "${PYTHON}" -c "exit(not 4 * ${second} < ${first})"
+                  COMMAND_ERROR_IS_FATAL ANY)
+  run_on(${ranks} "${build}/overlap_at_step" "step 199 loss")
+  if(H5DIFF)
+    run("${H5DIFF}" "${build}/overlap.h5" "${build}/overlap_at_step.h5"
+        /parameters)
   endif()
 endforeach()
