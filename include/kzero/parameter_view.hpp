@@ -29,6 +29,11 @@ namespace detail {
 class OptimizerCore;
 struct OptimizerAccess;
 
+/// Lets what is under way end by itself.
+struct EndOfCore {
+  void operator()(OptimizerCore* core) const noexcept;
+};
+
 /// Checked for the type already; make_view checks rank and static extents.
 struct ViewReference {
   void* data = nullptr;

@@ -62,8 +62,9 @@ class Group {
 ///
 /// One thread at a time calls it. Every call may throw CommunicationError where
 /// transfers overlap (OptimizerOptions::schedule and gather). Its end waits for
-/// no other rank: of transfers that are under way then, it leaves the buckets
-/// allocated; wait_parameters() before ends them. After a CommunicationError
+/// no other rank: gathers that are under way then go on when another optimizer
+/// is made or steps, and end in MPI_Finalize at the latest, and so long its
+/// memory is kept; reductions are dropped. After a CommunicationError
 /// the optimizer is unusable; after any other exception it is as it was, where
 /// nothing else is said. One that was moved from throws InvalidArgument.
 class ShardedOptimizer {
@@ -243,7 +244,7 @@ class ShardedOptimizer {
   void write_parameters_with(int root, void (*call)(void*, ParameterWriter&),
                              void* function);
 
-  std::unique_ptr<detail::OptimizerCore> core_;
+  std::unique_ptr<detail::OptimizerCore, detail::EndOfCore> core_;
 };
 
 /// Writable views of all parameters, on the root of write_parameters.

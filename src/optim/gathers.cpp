@@ -81,6 +81,11 @@ void Gathers::begin(Ahead ahead) {
   under_way_.store(!order_.empty(), std::memory_order_release);
 }
 
+void Gathers::leave() {
+  left_ = true;
+  open_ = std::ssize(order_);
+}
+
 bool Gathers::start(const Hands& hands) {
   const std::int64_t end =
       open_ == 0 ? 0 : end_[static_cast<std::size_t>(open_ - 1)];
@@ -104,7 +109,7 @@ bool Gathers::start(const Hands& hands) {
 void Gathers::end_first(const Hands& hands) {
   ticket(ended_).reset();
   const Transfer& transfer = transfers_[static_cast<std::size_t>(ended_)];
-  if (is_external(transfer.bucket))
+  if (is_external(transfer.bucket) && !left_)
     staged(ended_).finish(external(transfer.bucket), hands);
   if (trace_ && transfer.is_last)
     trace_->record(TraceKind::gather_end, transfer.bucket);

@@ -40,6 +40,10 @@ class Gathers {
   /// way.
   void begin(Ahead ahead);
 
+  /// From now on all go to their end, and what comes for the caller's own
+  /// memory is dropped.
+  void leave();
+
   /// Whether a bucket has still to come. May be called while another thread
   /// advances them.
   bool under_way() const { return under_way_.load(std::memory_order_acquire); }
@@ -87,6 +91,7 @@ class Gathers {
   const ParameterSet& parameters_;
   std::span<const BucketWork> buckets_;
   std::int64_t window_;
+  bool left_ = false;
   std::shared_ptr<Trace> trace_;
   std::vector<std::int64_t> order_;     // of buckets
   std::vector<std::int64_t> position_;  // by bucket, in order_

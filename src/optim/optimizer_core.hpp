@@ -76,6 +76,13 @@ class OptimizerCore {
   void wait_for_all_parameters();
   void finish_gather(int chunk);
 
+  // The end (left_gathers.cpp). The caller is gone, and so may be its views.
+  /// Drops reductions and ends the thread. False when there is nothing that
+  /// could go on.
+  bool leave_gathers() noexcept;
+  /// Gathers go on, without a wait. False when they have ended.
+  bool advance_left_gathers();
+
   // Parameters by other ways than a step (parameters.cpp). Collective.
   void write_parameters(int root, void (*call)(void*, ParameterWriter&),
                         void* function, ParameterWriter* writer);

@@ -16,7 +16,9 @@ constexpr std::chrono::microseconds nap{20};
 
 }  // namespace
 
-ProgressThread::~ProgressThread() {
+ProgressThread::~ProgressThread() { stop(); }
+
+void ProgressThread::stop() noexcept {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(signal_);

@@ -28,6 +28,10 @@ class ProgressThread {
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
+  /// Ends the thread, as the destructor does.
+  void stop() noexcept;
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+
   /// The thread calls pass again and again while there are transfers. Its first
   /// exception ends it, and is what check() and take() throw from then on.
   void start(std::function<Advance()> pass);
@@ -39,7 +43,7 @@ class ProgressThread {
 
   /// Throws what the thread has met.
   void check() const {
-    if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
+    if (failed()) std::rethrow_exception(error_);
   }
 
   /// As long as it lives the thread does nothing, and transfers are the

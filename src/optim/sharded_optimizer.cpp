@@ -6,6 +6,7 @@
 #include <kzero/sharded_optimizer.hpp>
 
 #include "core/message.hpp"
+#include "optim/left_gathers.hpp"
 #include "optim/optimizer_core.hpp"
 
 namespace kzero {
@@ -29,8 +30,10 @@ void throw_view_extent(const ViewReference& reference, std::size_t dimension,
 
 namespace {
 
+using Core = std::unique_ptr<OptimizerCore, EndOfCore>;
+
 /// The core, unless the optimizer was moved from.
-OptimizerCore& live(const std::unique_ptr<OptimizerCore>& core) {
+OptimizerCore& live(const Core& core) {
   if (core) return *core;
   throw InvalidArgument(
       "this optimizer was moved from and holds nothing: use the one that it "
@@ -38,14 +41,14 @@ OptimizerCore& live(const std::unique_ptr<OptimizerCore>& core) {
 }
 
 template <class F>
-decltype(auto) run(const std::unique_ptr<OptimizerCore>& core, F&& call) {
+decltype(auto) run(const Core& core, F&& call) {
   return live(core).run([&]() -> decltype(auto) { return call(*core); });
 }
 
 /// On the default instance where space is null.
-std::unique_ptr<OptimizerCore> make_core(
-    std::shared_ptr<Communicator> communicator, ParameterSet parameters,
-    OptimizerOptions options, const ExecutionSpace* space) {
+Core make_core(std::shared_ptr<Communicator> communicator,
+               ParameterSet parameters, OptimizerOptions options,
+               const ExecutionSpace* space) {
   if (!communicator)
     throw InvalidArgument(
         "the communicator is null: make one with make_communicator");
@@ -55,9 +58,12 @@ std::unique_ptr<OptimizerCore> make_core(
         "Kokkos is not initialised (or finalised already): call "
         "Kokkos::initialize or kzero::initialize before an optimizer is made";
   OptimizerCore::agree_on_groups(communicator, parameters, options, problem);
-  return std::make_unique<OptimizerCore>(
-      std::move(communicator), std::move(parameters), std::move(options),
-      space != nullptr ? *space : ExecutionSpace());
+  advance_left_gathers();
+  return Core(std::make_unique<OptimizerCore>(
+                  std::move(communicator), std::move(parameters),
+                  std::move(options),
+                  space != nullptr ? *space : ExecutionSpace())
+                  .release());
 }
 
 void require_dtype(const ParameterInfo& info, DType dtype, DType asked,

@@ -10,6 +10,7 @@
 
 #include "core/message.hpp"
 #include "optim/agreement.hpp"
+#include "optim/left_gathers.hpp"
 #include "optim/optimizer_core.hpp"
 #include "optim/seconds.hpp"
 #include "optim/setup_facts.hpp"
@@ -306,6 +307,7 @@ void OptimizerCore::take_times(StepRecord& record) {
 
 StepReport OptimizerCore::step(std::optional<double> loss) {
   const Region region("kzero::step");
+  detail::advance_left_gathers();
   const auto turn = progress_.take();
   if (options.trace) options.trace->record(TraceKind::step_begin, calls_);
   if (gathers_->under_way()) {

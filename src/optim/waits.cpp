@@ -36,6 +36,21 @@ void OptimizerCore::wait_for_all_parameters() {
   gathers_->wait_for_all(Hands(space));
 }
 
+bool OptimizerCore::leave_gathers() noexcept {
+  progress_.stop();
+  reductions_ = Reductions();
+  if (!gathers_ || !gathers_->under_way() || !failure_.empty() ||
+      progress_.failed())
+    return false;
+  gathers_->leave();
+  return true;
+}
+
+bool OptimizerCore::advance_left_gathers() {
+  gathers_->advance(Hands());
+  return gathers_->under_way();
+}
+
 void OptimizerCore::finish_gather(int chunk) {
   const auto known = plan.buffers();
   if (std::none_of(known.begin(), known.end(),
