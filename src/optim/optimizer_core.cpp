@@ -115,13 +115,17 @@ void OptimizerCore::set_up_storage() {
         state_arrays[static_cast<std::size_t>(plan.placement({i}).buffer)];
     most = std::max(most, rules[group_of(i)].state_names().size());
   }
-  storage = std::make_unique<Storage>(plan, *communicator, state_arrays, space);
+  const StorageCommunicators communicators{*communicator, *communicator};
+  storage = std::make_unique<Storage>(plan, parameters, communicators,
+                                      state_arrays, space);
   for (std::int32_t i = 0; i < bucket_count(); ++i) {
     const Bucket& bucket = plan.buckets()[static_cast<std::size_t>(i)];
     const Buffer& buffer =
         plan.buffers()[static_cast<std::size_t>(bucket.buffer)];
     BucketWork work;
     work.dtype = buffer.dtype;
+    work.update_dtype =
+        buffer.external ? main_dtype(buffer.dtype) : buffer.dtype;
     work.parameters = storage->parameter_bucket(i);
     if (buffer.frozen) {
       buckets.push_back(work);
@@ -132,7 +136,7 @@ void OptimizerCore::set_up_storage() {
     work.gradients = storage->gradient_bucket(i);
     work.averaged = storage->averaged_shard(i);
     work.main = storage->main_shard(i);
-    if (size_of(buffer.dtype) == 2)
+    if (size_of(buffer.dtype) == 2 && !buffer.external)
       work.parameter_shard = storage->parameter_shard(i);
     for (std::size_t array = 0; array < storage->state_arrays(i); ++array)
       work.state[array] = storage->state_shard(i, array);
@@ -140,6 +144,8 @@ void OptimizerCore::set_up_storage() {
   }
   const int rank = communicator->rank();
   tiles = TileTable(plan, plan.segments(rank), rank);
+  // What lies in the caller's memory starts with the values that are there.
+  if (std::ranges::any_of(plan.buffers(), &Buffer::external)) reload_main();
 }
 
 void OptimizerCore::set_up_steps() {
@@ -197,7 +203,7 @@ std::byte* OptimizerCore::averaged_gradient(const Segment& segment) const {
 
 Memory OptimizerCore::memory() const {
   Memory memory = storage->memory();
-  memory.staging = communicator->staging_bytes();
+  memory.staging += communicator->staging_bytes();
   return memory;
 }
 

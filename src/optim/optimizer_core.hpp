@@ -29,13 +29,17 @@ namespace kzero::detail {
 /// types.
 struct BucketWork {
   DType dtype = DType::float32;
+  /// Whose update kernel runs. Of an external bucket the main parameters' own:
+  /// their update writes nothing else.
+  DType update_dtype = DType::float32;
   DType gradient_dtype = DType::float32;
   std::int64_t main_bytes = 4;  // of one element
   std::byte* gradients = nullptr;
-  std::byte* parameters = nullptr;
-  std::byte* averaged = nullptr;  // this rank's shard, like the next three
+  std::byte* parameters = nullptr;  // null where external
+  std::byte* averaged = nullptr;    // this rank's shard, like the next three
   std::byte* main = nullptr;
-  std::byte* parameter_shard = nullptr;  // null where main is the parameter
+  /// 16-bit parameters that the update writes; null where it writes none.
+  std::byte* parameter_shard = nullptr;
   std::array<std::byte*, maximum_state_arrays> state = {};
 };
 
@@ -67,6 +71,11 @@ class OptimizerCore {
   void write_parameters(int root, void (*call)(void*, ParameterWriter&),
                         void* function, ParameterWriter* writer);
   void reload_main();
+  /// Collective. Values of a bucket's elements, root's to all ranks.
+  void broadcast_values(std::int64_t bucket, Range range, int root,
+                        const char* operation);
+  /// Local. Elements [range) of a parameter's value, as main_dtype.
+  void read_as_main(ParameterId id, Range range, std::byte* to) const;
 
   /// Throws InvalidArgument when a parameter was marked since the last step.
   void require_unmarked(const char* what) const { marks_.require_none(what); }

@@ -226,4 +226,13 @@ void fill_zero(const ExternalArray& array, Range range) {
   });
 }
 
+std::int64_t block_elements(const ExternalArray& array) {
+  constexpr std::int64_t least = std::int64_t{16} << 10;
+  constexpr std::int64_t side = 16;
+  if (array.size() <= least) return least;
+  const Box box = box_of(array);
+  const Dimension& fastest = box.dimensions[box.fastest(&Dimension::from)];
+  return fastest.extent < side ? least : std::max(least, side * fastest.to);
+}
+
 }  // namespace kzero::detail

@@ -5,6 +5,7 @@
 // allocation, any thread.
 #pragma once
 
+#include <cstdint>
 #include <kzero/external_array.hpp>
 #include <kzero/range.hpp>
 
@@ -18,5 +19,9 @@ void write_elements(const ExternalArray& to, Range range, const void* from);
 
 /// Sets these elements to zero.
 void fill_zero(const ExternalArray& array, Range range);
+
+/// Elements that one thread should copy at once: so many that what lies side by
+/// side in memory is used together.
+std::int64_t block_elements(const ExternalArray& array);
 
 }  // namespace kzero::detail
