@@ -53,12 +53,15 @@ class Group {
   std::size_t index_;
 };
 
-/// Parameters start as zeros. Views of parameters and gradients stay valid as
-/// long as the optimizer, and are written and read between steps as the caller
-/// likes (with GatherMode::overlapped, those of parameters after parameter() or
-/// wait_parameters() has been called since the step); but a 16-bit parameter
-/// written through a view does not reach its main parameter: use
-/// write_parameters, broadcast_parameters or reload_main_from_parameters.
+/// Parameters start as zeros, those in the caller's own memory with the values
+/// that each rank has there: broadcast_parameters makes them equal. Views of
+/// parameters and gradients stay valid as long as the optimizer, and are
+/// written and read between steps as the caller likes (with
+/// GatherMode::overlapped, those of parameters after parameter() or
+/// wait_parameters() has been called since the step); but what is written to a
+/// 16-bit parameter, or to one in the caller's memory, does not reach its main
+/// parameter: use write_parameters, broadcast_parameters or
+/// reload_main_from_parameters.
 ///
 /// One thread at a time calls it. Every call may throw CommunicationError where
 /// transfers overlap (OptimizerOptions::schedule and gather). Its end waits for
@@ -70,7 +73,8 @@ class Group {
 class ShardedOptimizer {
  public:
   /// Collective. The state lies in the memory space of ExecutionSpace, and the
-  /// library's kernels run on the given instance.
+  /// library's kernels run on the given instance. Values in the caller's memory
+  /// are read after the work submitted to it.
   /// Throws InvalidArgument on every rank when the ranks' parameters, options
   /// or library versions differ (naming the first difference), when Kokkos is
   /// not initialised, for a null communicator and options out of range; and
@@ -92,7 +96,8 @@ class ShardedOptimizer {
   /// way, and lets the next one start; the instance is that of the work that
   /// reads or writes it. Local, but see Progress::calls.
   /// Throws InvalidArgument for a type, rank or static extent that is not the
-  /// parameter's.
+  /// parameter's, and for one in the caller's memory that does not lie in C
+  /// order without gaps: that has a view already.
   template <class D>
   ParameterView<D> parameter(ParameterId id,
                              const ExecutionSpace& space = ExecutionSpace()) {
@@ -110,6 +115,11 @@ class ShardedOptimizer {
     using Value = typename ParameterView<D>::non_const_value_type;
     return detail::make_view<D>(gradient_reference(id, dtype_of<Value>, space));
   }
+
+  /// Waits as parameter() does: for one in the caller's own memory, which is read
+  /// and written there. Local, but see Progress::calls.
+  void wait_parameter(ParameterId id,
+                      const ExecutionSpace& space = ExecutionSpace());
 
   /// Waits for all gathers under way. Afterwards every view of a parameter has
   /// the values of the last step. Local, but see Progress::calls.
@@ -147,10 +157,12 @@ class ShardedOptimizer {
   /// Collective. Likewise, from root's views as they are.
   void broadcast_parameters(int root = 0);
 
-  /// Local. Main parameters of 16-bit parameters, from the parameters.
+  /// Local. Main parameters of 16-bit parameters, and of those in the caller's
+  /// memory, from the parameters.
   void reload_main_from_parameters();
 
-  /// Local. Throws InvalidArgument between a mark and step().
+  /// Local. Those in the caller's memory too. Throws InvalidArgument between a
+  /// mark and step().
   void zero_gradients(const ExecutionSpace& space = ExecutionSpace());
 
   /// Says that this rank's gradient is complete once the work submitted to the
@@ -247,7 +259,8 @@ class ShardedOptimizer {
   std::unique_ptr<detail::OptimizerCore, detail::EndOfCore> core_;
 };
 
-/// Writable views of all parameters, on the root of write_parameters.
+/// Writable views of all parameters, on the root of write_parameters. What lies
+/// in the caller's own memory can also be written there.
 class ParameterWriter {
  public:
   template <class D>

@@ -61,15 +61,22 @@ class BucketWalk {
         buffer_(optimizer.plan()
                     .buffers()[static_cast<std::size_t>(bucket_.buffer)]) {}
 
-  DType dtype() const { return buffer_.dtype; }
   std::int64_t size() const { return bucket_.range.size(); }
   ShardTable shards() const { return optimizer_.plan().shards(index_); }
-  std::byte* values() const {
-    return static_cast<std::byte*>(
-        OptimizerAccess::parameter_bucket(optimizer_, index_));
-  }
   std::vector<ShardArray> state() const {
     return OptimizerAccess::shard_arrays(optimizer_, index_);
+  }
+
+  /// Bytes of the largest of what passes through staging: state arrays, and
+  /// values that the caller has in strided memory.
+  std::int64_t staging_bytes() const {
+    std::int64_t bytes = 0;
+    for (const ParameterId id : ids())
+      if (OptimizerAccess::contiguous_value(optimizer_, id) == nullptr)
+        bytes = std::max(bytes, range(id).size() * size_of(buffer_.dtype));
+    for (const ShardArray& shard : state())
+      bytes = std::max(bytes, size() * size_of(shard.dtype));
+    return bytes;
   }
 
   /// Ids of its parameters, in layout order.
@@ -121,16 +128,13 @@ std::int64_t largest_shard(ShardedOptimizer& optimizer) {
   return bytes;
 }
 
-/// On rank 0, room for what a bucket's largest state array takes.
+/// On rank 0, room for the largest array of a bucket.
 void make_staging(ShardedOptimizer& optimizer, RootStatus& status,
                   Staging& staging) {
   status.attempt([&] {
     std::int64_t bytes = 0;
-    for (std::int64_t b = 0; b < bucket_count(optimizer); ++b) {
-      const BucketWalk walk(optimizer, b);
-      for (const ShardArray& shard : walk.state())
-        bytes = std::max(bytes, walk.size() * size_of(shard.dtype));
-    }
+    for (std::int64_t b = 0; b < bucket_count(optimizer); ++b)
+      bytes = std::max(bytes, BucketWalk(optimizer, b).staging_bytes());
     staging.allocate(bytes);
   });
 }
@@ -147,25 +151,35 @@ void gather_arrays(ShardedOptimizer& optimizer, const RootFile& root,
     // ask first costs nothing, and a failed save ends here.
     status.share();
     const BucketWalk walk(optimizer, b);
-    const auto write = [&](std::size_t array, const std::byte* bucket) {
+    // data_of(parameter, first byte in the bucket): where the array lies.
+    const auto write = [&](std::size_t array, auto&& data_of) {
       status.attempt([&] {
         walk.for_each(
             *root.layout, array, [&](std::size_t place, std::int64_t offset) {
               const ParameterLayout& parameter = root.layout->parameters[place];
               const ArrayLayout& layout = parameter.arrays[array];
-              root.writer->write(parameter, layout,
-                                 bucket + offset * size_of(layout.dtype));
+              root.writer->write(
+                  parameter, layout,
+                  data_of(parameter.id, offset * size_of(layout.dtype)));
             });
       });
     };
-    write(0, walk.values());
+    write(0, [&](ParameterId id, std::int64_t) -> const std::byte* {
+      if (const std::byte* value =
+              OptimizerAccess::contiguous_value(optimizer, id))
+        return value;
+      OptimizerAccess::read_value(optimizer, id, staging.data());
+      return staging.data();
+    });
     const std::vector<ShardArray> state = walk.state();
     for (std::size_t k = 0; k < state.size(); ++k) {
       staging.use([&] {
         communicator.gather(state[k].data, staging.data(), walk.shards(),
                             size_of(state[k].dtype), 0, {"save", b});
       });
-      write(k + 1, staging.data());
+      write(k + 1, [&](ParameterId, std::int64_t byte) {
+        return staging.data() + byte;
+      });
     }
   }
   status.share();
@@ -189,13 +203,22 @@ class BucketLoad {
                                [&](ParameterId id) { return is_loaded(id); });
   }
 
-  void load_values(RootStatus& status) {
-    read(0, walk_.values(), status);
-    const std::int64_t width = size_of(walk_.dtype());
+  void load_values(Staging& staging, RootStatus& status) {
+    for_each_loaded(
+        0, status,
+        [&](const ParameterLayout& parameter, ElementSource, std::int64_t) {
+          const ParameterId id = parameter.id;
+          std::byte* const value =
+              OptimizerAccess::contiguous_value(optimizer_, id);
+          std::byte* const data = value != nullptr ? value : staging.data();
+          root_.reader->read(parameter, parameter.arrays[0], data);
+          if (value == nullptr)
+            OptimizerAccess::write_value(optimizer_, id, data);
+        });
     for (const Range& run : loaded_runs())
-      optimizer_.communicator()->broadcast(walk_.values() + run.begin * width,
-                                           run.size() * width, 0,
-                                           {"load", index_});
+      OptimizerAccess::broadcast_values(optimizer_, index_, run, "load");
+    for (const ParameterId id : walk_.ids())
+      if (is_loaded(id)) OptimizerAccess::take_main_from_value(optimizer_, id);
   }
 
   void load_state(std::size_t k, Staging& staging, Staging& landing,
@@ -208,7 +231,16 @@ class BucketLoad {
     if (communicator.rank() == 0)
       std::memset(staging.data(), 0,
                   static_cast<std::size_t>(walk_.size() * width));
-    read(k + 1, staging.data(), status);
+    for_each_loaded(
+        k + 1, status,
+        [&](const ParameterLayout& parameter, ElementSource source,
+            std::int64_t at) {
+          std::byte* const data = staging.data() + at * width;
+          if (source == ElementSource::file)
+            root_.reader->read(parameter, parameter.arrays[k + 1], data);
+          else if (source == ElementSource::value)
+            OptimizerAccess::read_as_main(optimizer_, parameter.id, data);
+        });
     staging.use([&] {
       landing.use([&] {
         communicator.scatter(staging.data(), landing.data(), walk_.shards(),
@@ -223,36 +255,19 @@ class BucketLoad {
     return loaded_[static_cast<std::size_t>(id.index)] != 0;
   }
 
-  /// On rank 0, fills the loaded parameters' elements in the bucket.
-  void read(std::size_t array, std::byte* bucket, RootStatus& status) {
+  /// On rank 0, calls f(parameter, sources of its arrays, first element in the
+  /// bucket) for each loaded parameter that has this array.
+  template <class F>
+  void for_each_loaded(std::size_t array, RootStatus& status, F&& f) {
     status.attempt([&] {
       walk_.for_each(
           *root_.layout, array, [&](std::size_t place, std::int64_t offset) {
             const auto& sources = (*root_.sources)[place];
-            if (sources.empty()) return;
-            const ParameterLayout& parameter = root_.layout->parameters[place];
-            const ArrayLayout& layout = parameter.arrays[array];
-            std::byte* data = bucket + offset * size_of(layout.dtype);
-            if (sources[array] == ElementSource::file)
-              root_.reader->read(parameter, layout, data);
-            else if (sources[array] == ElementSource::value)
-              widen(walk_.range(parameter.id), data);
+            if (!sources.empty())
+              f(root_.layout->parameters[place], sources[array], offset);
           });
     });
     status.share(partly_loaded);
-  }
-
-  /// The 16-bit elements as float32.
-  void widen(Range range, std::byte* data) const {
-    visit_dtype(walk_.dtype(), [&](auto type) {
-      using T = typename decltype(type)::type;
-      if constexpr (sizeof(T) == 2) {
-        const T* values = reinterpret_cast<const T*>(walk_.values());
-        auto* main = reinterpret_cast<float*>(data);
-        for (std::int64_t i = 0; i < range.size(); ++i)
-          main[i] = static_cast<float>(values[range.begin + i]);
-      }
-    });
   }
 
   /// Stretches of loaded parameters with no other between them.
@@ -323,7 +338,7 @@ void scatter_arrays(ShardedOptimizer& optimizer, const RootFile& root,
   for (std::int64_t b = 0; b < bucket_count(optimizer); ++b) {
     BucketLoad load(optimizer, b, root, loaded);
     if (!load.has_work()) continue;
-    load.load_values(status);
+    load.load_values(staging, status);
     const std::size_t arrays =
         OptimizerAccess::shard_arrays(optimizer, b).size();
     for (std::size_t k = 0; k < arrays; ++k)

@@ -14,13 +14,17 @@ namespace kzero::detail {
 
 struct BucketWork {
   DType dtype = DType::float32;
+  /// Whose update kernel runs. Of an external bucket the main parameters' own:
+  /// their update writes nothing else.
+  DType update_dtype = DType::float32;
   DType gradient_dtype = DType::float32;
   std::int64_t main_bytes = 4;  // of one element
   std::byte* gradients = nullptr;
-  std::byte* parameters = nullptr;
-  std::byte* averaged = nullptr;  // this rank's shard, like the next three
+  std::byte* parameters = nullptr;  // null where external
+  std::byte* averaged = nullptr;    // this rank's shard, like the next three
   std::byte* main = nullptr;
-  std::byte* parameter_shard = nullptr;  // null where main is the parameter
+  /// 16-bit parameters that the update writes; null where it writes none.
+  std::byte* parameter_shard = nullptr;
   std::array<std::byte*, maximum_state_arrays> state = {};
 };
 

@@ -17,18 +17,12 @@ int chunk_of(const Plan& plan, std::int64_t bucket) {
   return plan.buffers()[static_cast<std::size_t>(of.buffer)].chunk;
 }
 
-std::int64_t piece_bytes(const Plan& plan, std::int64_t bucket) {
-  const Bucket& of = plan.buckets()[static_cast<std::size_t>(bucket)];
-  const DType dtype = plan.buffers()[static_cast<std::size_t>(of.buffer)].dtype;
-  return plan.ranks() * gather_pieces(plan, bucket).length * size_of(dtype);
-}
-
 }  // namespace
 
 Gathers::Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
                  const ParameterSet& parameters,
-                 std::span<const BucketWork> buckets, std::int64_t window,
-                 std::shared_ptr<Trace> trace)
+                 std::span<const BucketWork> buckets, const Storage& storage,
+                 std::int64_t window, std::shared_ptr<Trace> trace)
     : communicator_(std::move(communicator)),
       plan_(plan),
       parameters_(parameters),
@@ -43,35 +37,27 @@ Gathers::Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
                      return chunk_of(plan, a) < chunk_of(plan, b);
                    });
   position_.resize(order_.size());
-  std::int64_t staging = 0;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const std::int64_t bucket = order_[i];
     position_[static_cast<std::size_t>(bucket)] = static_cast<std::int64_t>(i);
     std::int64_t pieces = 1;
     if (is_external(bucket)) {
-      const Pieces cut = gather_pieces(plan, bucket);
-      pieces = std::max(cut.count, std::int64_t{1});
-      staging = std::max(staging, piece_bytes(plan, bucket));
+      pieces = std::max(gather_pieces(plan, bucket).count, std::int64_t{1});
     }
     for (std::int64_t piece = 0; piece < pieces; ++piece)
       transfers_.push_back({bucket, piece, piece == 0, piece == pieces - 1});
     end_.push_back(std::ssize(transfers_));
   }
   started_ = ended_ = std::ssize(transfers_);
-  if (staging == 0) return;
+  if (storage.gather_piece(0) == nullptr) return;
   window_ = std::min<std::int64_t>(window_, 2);
-  for (int i = 0; i < 2; ++i) staged_.emplace_back(*communicator_, staging);
+  for (int i = 0; i < 2; ++i)
+    staged_.emplace_back(storage.gather_piece(i), communicator_->size());
 }
 
 bool Gathers::is_external(std::int64_t bucket) const {
   const Bucket& of = plan_.buckets()[static_cast<std::size_t>(bucket)];
   return plan_.buffers()[static_cast<std::size_t>(of.buffer)].external;
-}
-
-std::int64_t Gathers::staging_bytes() const {
-  std::int64_t bytes = 0;
-  for (const StagedPiece& piece : staged_) bytes += piece.bytes();
-  return bytes;
 }
 
 void Gathers::begin(Ahead ahead) {

@@ -19,6 +19,7 @@
 #include "optim/bucket_work.hpp"
 #include "optim/hands.hpp"
 #include "optim/staged_piece.hpp"
+#include "storage/storage.hpp"
 
 namespace kzero::detail {
 
@@ -29,12 +30,13 @@ enum class Ahead { one, all };
 
 class Gathers {
  public:
-  /// Collective. plan, parameters and buckets outlive it. window: transfers
+  /// plan, parameters, buckets and storage outlive it. window: transfers
   /// under way at a time, at most 4 (and 2 where parameters lie in the caller's
   /// own memory). trace may be null.
   Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
           const ParameterSet& parameters, std::span<const BucketWork> buckets,
-          std::int64_t window, std::shared_ptr<Trace> trace);
+          const Storage& storage, std::int64_t window,
+          std::shared_ptr<Trace> trace);
 
   /// The shards are new: all buckets are to be gathered. None may be under
   /// way.
@@ -55,9 +57,6 @@ class Gathers {
   void wait_for_bucket(std::int64_t bucket, const Hands& hands);
   void wait_for_chunk(int chunk, const Hands& hands);
   void wait_for_all(const Hands& hands);
-
-  /// Of the pieces through which parameters in the caller's memory go.
-  std::int64_t staging_bytes() const;
 
   /// Seconds spent in waits since it was asked last.
   double take_waited();

@@ -3,16 +3,73 @@
 
 #include "optim/optimizer_access.hpp"
 
+#include <cstring>
 #include <kzero/error.hpp>
 
 #include "optim/optimizer_core.hpp"
 #include "storage/kokkos_support.hpp"
+#include "storage/strided_copy.hpp"
 
 namespace kzero::detail {
 
-void* OptimizerAccess::parameter_bucket(ShardedOptimizer& optimizer,
-                                        std::int64_t bucket) {
-  return optimizer.core_->storage->parameter_bucket(bucket);
+std::byte* OptimizerAccess::contiguous_value(ShardedOptimizer& optimizer,
+                                             ParameterId id) {
+  const OptimizerCore& core = *optimizer.core_;
+  const ParameterInfo& info = core.parameters[id];
+  if (!info.external)
+    return core.bucket_of(id).parameters +
+           core.in_bucket(id).begin * size_of(info.dtype);
+  const ExternalArray& value = info.external->value;
+  return value.is_contiguous() ? static_cast<std::byte*>(value.data) : nullptr;
+}
+
+void OptimizerAccess::read_value(ShardedOptimizer& optimizer, ParameterId id,
+                                 void* to) {
+  const ParameterInfo& info = optimizer.core_->parameters[id];
+  if (info.external)
+    read_elements(info.external->value, {0, info.size}, to);
+  else
+    std::memcpy(to, contiguous_value(optimizer, id),
+                static_cast<std::size_t>(info.size * size_of(info.dtype)));
+}
+
+void OptimizerAccess::write_value(ShardedOptimizer& optimizer, ParameterId id,
+                                  const void* from) {
+  const ParameterInfo& info = optimizer.core_->parameters[id];
+  if (info.external)
+    write_elements(info.external->value, {0, info.size}, from);
+  else
+    std::memcpy(contiguous_value(optimizer, id), from,
+                static_cast<std::size_t>(info.size * size_of(info.dtype)));
+}
+
+void OptimizerAccess::read_as_main(ShardedOptimizer& optimizer, ParameterId id,
+                                   void* to) {
+  const OptimizerCore& core = *optimizer.core_;
+  core.read_as_main(id, {0, core.parameters[id].size},
+                    static_cast<std::byte*>(to));
+}
+
+void OptimizerAccess::broadcast_values(ShardedOptimizer& optimizer,
+                                       std::int64_t bucket, Range range,
+                                       const char* operation) {
+  optimizer.core_->broadcast_values(bucket, range, 0, operation);
+}
+
+void OptimizerAccess::take_main_from_value(ShardedOptimizer& optimizer,
+                                           ParameterId id) {
+  const OptimizerCore& core = *optimizer.core_;
+  const ParameterInfo& info = core.parameters[id];
+  if (!info.external || size_of(info.dtype) == 2) return;
+  const BucketWork& work = core.bucket_of(id);
+  for (const Segment& segment : core.segments_of(id))
+    core.read_as_main(id, segment.in_parameter,
+                      work.main + segment.in_shard.begin * work.main_bytes);
+}
+
+void* OptimizerAccess::main_shard(ShardedOptimizer& optimizer,
+                                  std::int64_t bucket) {
+  return optimizer.core_->storage->main_shard(bucket);
 }
 
 std::vector<ShardArray> OptimizerAccess::shard_arrays(
@@ -22,7 +79,7 @@ std::vector<ShardArray> OptimizerAccess::shard_arrays(
   const DType dtype = main_dtype(work.dtype);
   std::vector<ShardArray> arrays;
   if (bucket >= core.plan.trained_buckets()) return arrays;
-  if (work.parameter_shard != nullptr) arrays.push_back({dtype, work.main});
+  if (size_of(work.dtype) == 2) arrays.push_back({dtype, work.main});
   for (std::size_t i = 0; i < core.storage->state_arrays(bucket); ++i)
     arrays.push_back({dtype, work.state[i]});
   return arrays;

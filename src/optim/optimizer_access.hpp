@@ -30,8 +30,26 @@ struct StepCounters {
 };
 
 struct OptimizerAccess {
-  /// The whole parameter bucket (padding included) of Buffer::dtype elements.
-  static void* parameter_bucket(ShardedOptimizer&, std::int64_t bucket);
+  /// Where all elements of a parameter's value lie in C order; null for one in
+  /// the caller's own memory that lies otherwise, or has no elements.
+  static std::byte* contiguous_value(ShardedOptimizer&, ParameterId);
+  /// All elements of the value in C order, wherever they lie.
+  static void read_value(ShardedOptimizer&, ParameterId, void* to);
+  static void write_value(ShardedOptimizer&, ParameterId, const void* from);
+  /// The value in main_dtype, likewise.
+  static void read_as_main(ShardedOptimizer&, ParameterId, void* to);
+
+  /// Collective. Values of elements of a bucket, rank 0's to every rank.
+  static void broadcast_values(ShardedOptimizer&, std::int64_t bucket, Range,
+                               const char* operation);
+
+  /// Local. Where the main parameter is no array of its own in checkpoints, but
+  /// has memory of its own here: this rank's part of it, from the value.
+  static void take_main_from_value(ShardedOptimizer&, ParameterId);
+
+  /// This rank's main parameters of a bucket that is trained, wherever they
+  /// lie.
+  static void* main_shard(ShardedOptimizer&, std::int64_t bucket);
 
   /// State arrays of this bucket: main first where the parameters have 16
   /// bits, then as many as its most demanding rule needs. The same number on

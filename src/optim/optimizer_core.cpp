@@ -154,13 +154,17 @@ void OptimizerCore::set_up_storage() {
     most = std::max(most, rules[group_of(i)].state_names().size());
   }
   storage = std::make_unique<Storage>(
-      plan, *gather_communicator, *reduce_communicator, state_arrays, space);
+      plan, parameters,
+      StorageCommunicators{*gather_communicator, *reduce_communicator},
+      state_arrays, space);
   for (std::int32_t i = 0; i < bucket_count(); ++i) {
     const Bucket& bucket = plan.buckets()[static_cast<std::size_t>(i)];
     const Buffer& buffer =
         plan.buffers()[static_cast<std::size_t>(bucket.buffer)];
     BucketWork work;
     work.dtype = buffer.dtype;
+    work.update_dtype =
+        buffer.external ? main_dtype(buffer.dtype) : buffer.dtype;
     work.parameters = storage->parameter_bucket(i);
     if (buffer.frozen) {
       buckets.push_back(work);
@@ -171,7 +175,7 @@ void OptimizerCore::set_up_storage() {
     work.gradients = storage->gradient_bucket(i);
     work.averaged = storage->averaged_shard(i);
     work.main = storage->main_shard(i);
-    if (size_of(buffer.dtype) == 2)
+    if (size_of(buffer.dtype) == 2 && !buffer.external)
       work.parameter_shard = storage->parameter_shard(i);
     for (std::size_t array = 0; array < storage->state_arrays(i); ++array)
       work.state[array] = storage->state_shard(i, array);
@@ -179,11 +183,14 @@ void OptimizerCore::set_up_storage() {
   }
   const int rank = communicator->rank();
   tiles = TileTable(plan, plan.segments(rank), rank);
+  // What lies in the caller's memory starts with the values that are there.
+  if (std::ranges::any_of(plan.buffers(), &Buffer::external)) reload_main();
   // Enough transfers to hide latency, few enough to bound the messages in
   // flight; behind a forward pass, one beside that which is waited for.
   const std::int64_t window = options.gather == GatherMode::at_step ? 4 : 2;
-  gathers_ = std::make_unique<Gathers>(gather_communicator, plan, parameters,
-                                       buckets, window, options.trace);
+  gathers_ =
+      std::make_unique<Gathers>(gather_communicator, plan, parameters, buckets,
+                                *storage, window, options.trace);
 }
 
 void OptimizerCore::set_up_steps() {
@@ -249,7 +256,7 @@ std::byte* OptimizerCore::averaged_gradient(const Segment& segment) const {
 Memory OptimizerCore::memory() const {
   const auto turn = progress_.take_quietly();
   Memory memory = storage->memory();
-  memory.staging = communicator->staging_bytes();
+  memory.staging += communicator->staging_bytes();
   if (reduce_communicator != communicator)
     memory.staging += reduce_communicator->staging_bytes();
   if (gather_communicator != communicator)

@@ -87,6 +87,11 @@ class OptimizerCore {
   void write_parameters(int root, void (*call)(void*, ParameterWriter&),
                         void* function, ParameterWriter* writer);
   void reload_main();
+  /// Collective. Values of a bucket's elements, root's to all ranks.
+  void broadcast_values(std::int64_t bucket, Range range, int root,
+                        const char* operation);
+  /// Local. Elements [range) of a parameter's value, as main_dtype.
+  void read_as_main(ParameterId id, Range range, std::byte* to) const;
 
   /// Throws InvalidArgument when a parameter was marked since the last step.
   void require_unmarked(const char* what) const { marks_.require_none(what); }

@@ -82,6 +82,16 @@ ViewReference reference(const ParameterInfo& info, void* data, DType dtype,
   return {data, info.extents, info.size, info.name};
 }
 
+void* own_memory(const ParameterInfo& info, const ExternalArray& array,
+                 std::string_view what) {
+  if (!array.is_contiguous())
+    throw InvalidArgument(concat(
+        what, " of parameter ", quoted(info.name),
+        " lies in your own memory with strides ", array.strides,
+        ", and a view in C order was asked for: use your own view of it"));
+  return array.data;
+}
+
 void require_gradient(const ParameterInfo& info) {
   if (!info.frozen) return;
   throw InvalidArgument(
@@ -119,20 +129,25 @@ detail::ViewReference ShardedOptimizer::parameter_reference(
     ParameterId id, DType dtype, const ExecutionSpace&) {
   const ParameterInfo& info = parameters()[id];
   run(core_, [&](OptimizerCore& core) { core.wait_for_parameter(id); });
-  std::byte* data = live(core_).bucket_of(id).parameters +
-                    live(core_).in_bucket(id).begin * size_of(info.dtype);
-  return detail::reference(info, data, info.dtype, dtype, "the value");
+  constexpr const char* what = "the value";
+  void* data = info.external
+                   ? detail::own_memory(info, info.external->value, what)
+                   : live(core_).bucket_of(id).parameters +
+                         live(core_).in_bucket(id).begin * size_of(info.dtype);
+  return detail::reference(info, data, info.dtype, dtype, what);
 }
 
 detail::ViewReference ShardedOptimizer::gradient_reference(
     ParameterId id, DType dtype, const ExecutionSpace&) {
   const ParameterInfo& info = parameters()[id];
   detail::require_gradient(info);
-  std::byte* data =
-      live(core_).bucket_of(id).gradients +
-      live(core_).in_bucket(id).begin * size_of(info.gradient_dtype);
-  return detail::reference(info, data, info.gradient_dtype, dtype,
-                           "the gradient");
+  constexpr const char* what = "the gradient";
+  void* data =
+      info.external
+          ? detail::own_memory(info, info.external->gradient, what)
+          : live(core_).bucket_of(id).gradients +
+                live(core_).in_bucket(id).begin * size_of(info.gradient_dtype);
+  return detail::reference(info, data, info.gradient_dtype, dtype, what);
 }
 
 std::span<const Segment> ShardedOptimizer::averaged_segments(ParameterId id,
@@ -179,6 +194,11 @@ void ShardedOptimizer::zero_gradients(const ExecutionSpace& space) {
 
 void ShardedOptimizer::mark_ready(ParameterId id, const ExecutionSpace& space) {
   run(core_, [&](OptimizerCore& core) { core.mark_ready(id, space); });
+}
+
+void ShardedOptimizer::wait_parameter(ParameterId id, const ExecutionSpace&) {
+  static_cast<void>(parameters()[id]);  // throws for one that is not there
+  run(core_, [&](OptimizerCore& core) { core.wait_for_parameter(id); });
 }
 
 void ShardedOptimizer::wait_parameters(const ExecutionSpace&) {

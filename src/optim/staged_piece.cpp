@@ -7,12 +7,9 @@
 #include <cstring>
 
 #include "kernels/kernels.hpp"
-#include "storage/kokkos_support.hpp"
 
 namespace kzero::detail {
 namespace {
-
-constexpr const char* label = "kzero::staging";
 
 /// Main parameters in the parameters' own type.
 void cast(const std::byte* main, DType dtype, std::byte* out,
@@ -36,18 +33,10 @@ void cast(const std::byte* main, DType dtype, std::byte* out,
 
 }  // namespace
 
-StagedPiece::StagedPiece(Communicator& communicator, std::int64_t bytes)
-    : bytes_(bytes),
-      memory_(communicator.allocate(bytes)),
-      offsets_(static_cast<std::size_t>(communicator.size()) + 1),
-      ranges_(static_cast<std::size_t>(communicator.size())) {
-  announce_allocation(label, memory_.get(), bytes_);
-}
-
-StagedPiece::~StagedPiece() {
-  if (memory_ && Kokkos::is_initialized())
-    announce_deallocation(label, memory_.get(), bytes_);
-}
+StagedPiece::StagedPiece(std::byte* memory, int ranks)
+    : memory_(memory),
+      offsets_(static_cast<std::size_t>(ranks) + 1),
+      ranges_(static_cast<std::size_t>(ranks)) {}
 
 Ticket StagedPiece::start(Communicator& communicator,
                           const ExternalBucket& bucket, const BucketWork& work,
@@ -64,18 +53,16 @@ Ticket StagedPiece::start(Communicator& communicator,
   element_bytes_ = size_of(work.dtype);
   const Range mine = pieces.of(piece, shards.size(communicator.rank()));
   const auto me = static_cast<std::size_t>(communicator.rank());
-  auto* const memory = static_cast<std::byte*>(memory_.get());
   cast(work.main + mine.begin * work.main_bytes, work.dtype,
-       memory + offsets_[me] * element_bytes_, mine.size(), hands);
+       memory_ + offsets_[me] * element_bytes_, mine.size(), hands);
   return communicator.start_all_gather(
-      {memory, work.dtype, ShardTable(offsets_), bucket.index});
+      {memory_, work.dtype, ShardTable(offsets_), bucket.index});
 }
 
 void StagedPiece::finish(const ExternalBucket& bucket,
                          const Hands& hands) const {
-  const auto* const memory = static_cast<const std::byte*>(memory_.get());
   for (std::size_t r = 0; r < ranges_.size(); ++r) {
-    const std::byte* const from = memory + offsets_[r] * element_bytes_;
+    const std::byte* const from = memory_ + offsets_[r] * element_bytes_;
     if (hands.space() != nullptr)
       write_values(*hands.space(), bucket, ranges_[r], from);
     else

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <kzero/communicator.hpp>
-#include <memory>
 #include <vector>
 
 #include "core/pieces.hpp"
@@ -18,14 +17,11 @@
 
 namespace kzero::detail {
 
-/// Room for one piece, used again and again.
+/// What is under way in one piece of staging memory.
 class StagedPiece {
  public:
-  /// bytes: of the largest piece.
-  StagedPiece(Communicator& communicator, std::int64_t bytes);
-  ~StagedPiece();
-  StagedPiece(StagedPiece&&) noexcept = default;
-  StagedPiece& operator=(StagedPiece&&) = delete;
+  /// memory: room for the largest piece.
+  StagedPiece(std::byte* memory, int ranks);
 
   /// Takes this rank's part from its main parameters and sends it. pieces: of
   /// the bucket; piece: which of them.
@@ -36,11 +32,8 @@ class StagedPiece {
   /// Writes what has come to the caller's memory.
   void finish(const ExternalBucket& bucket, const Hands& hands) const;
 
-  std::int64_t bytes() const { return bytes_; }
-
  private:
-  std::int64_t bytes_ = 0;
-  std::shared_ptr<void> memory_;
+  std::byte* memory_ = nullptr;
   std::vector<std::int64_t> offsets_;  // of the ranks' parts, in elements
   std::vector<Range> ranges_;          // of them, in the bucket
   std::int64_t element_bytes_ = 0;

@@ -78,7 +78,7 @@ UpdateTile TileWork::arguments_of(const Piece& piece,
 void TileWork::update(std::int64_t tile) const {
   const Tile& work = tiles.tiles()[static_cast<std::size_t>(tile)];
   const BucketWork& bucket = buckets[static_cast<std::size_t>(work.bucket)];
-  const auto dtype = static_cast<std::size_t>(bucket.dtype);
+  const auto dtype = static_cast<std::size_t>(bucket.update_dtype);
   const FlushDenormals flush;
   for (std::int64_t i = work.pieces.begin; i < work.pieces.end; ++i) {
     const Piece& piece = tiles.pieces()[static_cast<std::size_t>(i)];
@@ -97,7 +97,7 @@ void TileWork::update(std::int64_t tile) const {
 void TileWork::apply_trust_ratios(std::int64_t tile) const {
   const Tile& work = tiles.tiles()[static_cast<std::size_t>(tile)];
   const BucketWork& bucket = buckets[static_cast<std::size_t>(work.bucket)];
-  const auto dtype = static_cast<std::size_t>(bucket.dtype);
+  const auto dtype = static_cast<std::size_t>(bucket.update_dtype);
   const FlushDenormals flush;
   for (const Piece& piece : tiles.pieces_of(work)) {
     const PreparedStep& prepared = classes.prepared(piece.parameter);

@@ -5,23 +5,41 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <kzero/external_view.hpp>
 #include <string>
 #include <utility>
 
+#include "layout/exchange_pieces.hpp"
 #include "storage/kokkos_support.hpp"
+#include "storage/strided_copy.hpp"
 
 namespace kzero::detail {
 namespace {
 
 constexpr const char* parameter_label = "kzero::parameters";
 constexpr const char* gradient_label = "kzero::gradients";
+constexpr const char* staging_label = "kzero::staging";
 
 // Kokkos aborts when a view is freed after Kokkos::finalize(). Such views are
 // kept for good instead.
 template <class Array>
 void keep_array(Array& array) {
   keep_forever(new Array(std::move(array)));
+}
+
+std::shared_ptr<void> allocate_flat(Communicator& communicator,
+                                    const char* label, std::int64_t bytes,
+                                    const ExecutionSpace& space) {
+  std::shared_ptr<void> memory = communicator.allocate(bytes);
+  announce_allocation(label, memory.get(), bytes);
+  zero_bytes(memory.get(), bytes, space);
+  return memory;
+}
+
+void announce_freed(const char* label, const std::shared_ptr<void>& memory,
+                    std::int64_t bytes) {
+  if (memory) announce_deallocation(label, memory.get(), bytes);
 }
 
 }  // namespace
@@ -38,11 +56,11 @@ void zero_bytes(void* data, std::int64_t bytes, const ExecutionSpace& space) {
       });
 }
 
-Storage::Storage(const Plan& plan, Communicator& gathers,
-                 Communicator& reductions,
+Storage::Storage(const Plan& plan, const ParameterSet& parameters,
+                 StorageCommunicators communicators,
                  std::span<const std::size_t> state_arrays,
                  const ExecutionSpace& space)
-    : plan_(plan), rank_(gathers.rank()) {
+    : plan_(plan), rank_(communicators.gather.rank()) {
   buffers_.resize(plan.buffers().size());
   const auto bucket_count = static_cast<std::int64_t>(plan.buckets().size());
   for (std::int64_t i = 0; i < bucket_count; ++i) {
@@ -51,63 +69,70 @@ Storage::Storage(const Plan& plan, Communicator& gathers,
     shard_offsets_.push_back(buffer.shard_elements);
     buffer.shard_elements += plan.shards(i).size(rank_);
   }
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    const Buffer& layout = plan.buffers()[i];
-    BufferStorage& buffer = buffers_[i];
-    buffer.bytes_parameter = size_of(layout.dtype);
-    buffer.bytes_gradient = size_of(layout.gradient_dtype);
-    buffer.bytes_main = size_of(main_dtype(layout.dtype));
-    const std::int64_t parameter_bytes = layout.size * buffer.bytes_parameter;
-    const std::int64_t gradient_bytes = layout.size * buffer.bytes_gradient;
-    const std::int64_t shard_bytes = buffer.shard_elements * buffer.bytes_main;
-    buffer.parameters = allocate_flat(gathers, parameter_label, parameter_bytes, space);
-    memory_.parameters += parameter_bytes;
-    if (layout.frozen) continue;
-    buffer.gradients = allocate_flat(reductions, gradient_label, gradient_bytes, space);
-    memory_.gradients += gradient_bytes;
-    if (buffer.bytes_gradient != buffer.bytes_main) {
-      buffer.averaged = allocate_shard("kzero::averaged", shard_bytes, space);
-      memory_.averaged += shard_bytes;
-    }
-    if (buffer.bytes_parameter != buffer.bytes_main) {
-      buffer.main = allocate_shard("kzero::main", shard_bytes, space);
-      memory_.main += shard_bytes;
-    }
-    for (std::size_t array = 0; array < state_arrays[i]; ++array) {
-      buffer.state.push_back(
-          allocate_shard("kzero::moments", shard_bytes, space));
-      memory_.moments += shard_bytes;
-    }
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    allocate(i, communicators, state_arrays[i], space);
+  memory_ = plan.memory(rank_, state_arrays);
+  memory_.staging = 2 * detail::gather_piece_bytes(plan);
+  if (memory_.staging > 0)
+    gather_pieces_ = allocate_flat(communicators.gather, staging_label,
+                                   memory_.staging, space);
+  cut_gradients(parameters);
+}
+
+void Storage::cut_gradients(const ParameterSet& parameters) {
+  for (std::int64_t i = 0; i < parameters.size(); ++i) {
+    const ParameterInfo& info = parameters[{i}];
+    if (!info.external || info.frozen || info.storage.index != i) continue;
+    const ExternalArray& array = info.external->gradient;
+    const std::int64_t block = block_elements(array);
+    for (std::int64_t begin = 0; begin < info.size; begin += block)
+      gradient_blocks_.push_back(
+          {&array, {begin, std::min(begin + block, info.size)}});
   }
+}
+
+void Storage::allocate(std::size_t i, StorageCommunicators communicators,
+                       std::size_t state_arrays, const ExecutionSpace& space) {
+  const Buffer& layout = plan_.buffers()[i];
+  BufferStorage& buffer = buffers_[i];
+  buffer.bytes_parameter = size_of(layout.dtype);
+  buffer.bytes_gradient = size_of(layout.gradient_dtype);
+  buffer.bytes_main = size_of(main_dtype(layout.dtype));
+  const std::int64_t shard_bytes = buffer.shard_elements * buffer.bytes_main;
+  if (!layout.external)
+    buffer.parameters =
+        allocate_flat(communicators.gather, parameter_label,
+                      layout.size * buffer.bytes_parameter, space);
+  if (layout.frozen) return;
+  buffer.gradients = allocate_flat(communicators.reduce, gradient_label,
+                                   layout.size * buffer.bytes_gradient, space);
+  if (layout.has_averaged())
+    buffer.averaged = allocate_shard("kzero::averaged", shard_bytes, space);
+  if (layout.has_main())
+    buffer.main = allocate_shard("kzero::main", shard_bytes, space);
+  for (std::size_t array = 0; array < state_arrays; ++array)
+    buffer.state.push_back(
+        allocate_shard("kzero::moments", shard_bytes, space));
 }
 
 Storage::~Storage() {
-  const bool kokkos_is_gone = !Kokkos::is_initialized();
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    BufferStorage& buffer = buffers_[i];
-    if (kokkos_is_gone) {
+  if (!Kokkos::is_initialized()) {
+    for (BufferStorage& buffer : buffers_) {
       keep_array(buffer.averaged);
       keep_array(buffer.main);
       for (Array& array : buffer.state) keep_array(array);
-      continue;
     }
-    const std::int64_t size = plan_.buffers()[i].size;
-    if (buffer.parameters)
-      announce_deallocation(parameter_label, buffer.parameters.get(),
-                            size * buffer.bytes_parameter);
-    if (buffer.gradients)
-      announce_deallocation(gradient_label, buffer.gradients.get(),
-                            size * buffer.bytes_gradient);
+    return;
   }
-}
-
-std::shared_ptr<void> Storage::allocate_flat(
-    Communicator& communicator, const char* label, std::int64_t bytes,
-    const ExecutionSpace& space) const {
-  std::shared_ptr<void> memory = communicator.allocate(bytes);
-  announce_allocation(label, memory.get(), bytes);
-  zero_bytes(memory.get(), bytes, space);
-  return memory;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    const BufferStorage& buffer = buffers_[i];
+    const std::int64_t size = plan_.buffers()[i].size;
+    announce_freed(parameter_label, buffer.parameters,
+                   size * buffer.bytes_parameter);
+    announce_freed(gradient_label, buffer.gradients,
+                   size * buffer.bytes_gradient);
+  }
+  announce_freed(staging_label, gather_pieces_, memory_.staging);
 }
 
 Storage::Array Storage::allocate_shard(const char* label, std::int64_t bytes,
@@ -132,6 +157,7 @@ Range Storage::shard_in_buffer(std::int64_t bucket) const {
 
 std::byte* Storage::parameter_bucket(std::int64_t bucket) const {
   const BufferStorage& buffer = buffer_of(bucket);
+  if (!buffer.parameters) return nullptr;
   const Range range = plan_.buckets()[static_cast<std::size_t>(bucket)].range;
   return static_cast<std::byte*>(buffer.parameters.get()) +
          range.begin * buffer.bytes_parameter;
@@ -146,6 +172,7 @@ std::byte* Storage::gradient_bucket(std::int64_t bucket) const {
 
 std::byte* Storage::parameter_shard(std::int64_t bucket) const {
   const BufferStorage& buffer = buffer_of(bucket);
+  if (!buffer.parameters) return nullptr;
   return static_cast<std::byte*>(buffer.parameters.get()) +
          shard_in_buffer(bucket).begin * buffer.bytes_parameter;
 }
@@ -161,7 +188,7 @@ std::byte* Storage::averaged_shard(std::int64_t bucket) const {
 
 std::byte* Storage::main_shard(std::int64_t bucket) const {
   const BufferStorage& buffer = buffer_of(bucket);
-  if (buffer.bytes_parameter == buffer.bytes_main)
+  if (buffer.parameters && buffer.bytes_parameter == buffer.bytes_main)
     return parameter_shard(bucket);
   return reinterpret_cast<std::byte*>(buffer.main.data()) +
          shard_offsets_[static_cast<std::size_t>(bucket)] * buffer.bytes_main;
@@ -177,11 +204,23 @@ std::size_t Storage::state_arrays(std::int64_t bucket) const {
   return buffer_of(bucket).state.size();
 }
 
+std::byte* Storage::gather_piece(int which) const {
+  if (!gather_pieces_) return nullptr;
+  return static_cast<std::byte*>(gather_pieces_.get()) +
+         which * gather_piece_bytes();
+}
+
 void Storage::zero_gradients(const ExecutionSpace& space) const {
   for (std::size_t i = 0; i < buffers_.size(); ++i)
-    if (buffers_[i].gradients)
+    if (buffers_[i].gradients && !plan_.buffers()[i].external)
       zero_bytes(buffers_[i].gradients.get(),
                  plan_.buffers()[i].size * buffers_[i].bytes_gradient, space);
+  for_each_index("kzero::zero", space, 0, std::ssize(gradient_blocks_),
+                 [this](std::int64_t i) {
+                   const auto& block =
+                       gradient_blocks_[static_cast<std::size_t>(i)];
+                   fill_zero(*block.array, block.range);
+                 });
 }
 
 }  // namespace kzero::detail

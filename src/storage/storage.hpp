@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // The memory of an optimizer on this rank: flat parameter and gradient buffers,
-// allocated by the communicator, and the shards of the state in Kokkos views.
+// allocated by communicators, and the shards of the state in Kokkos views.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <kzero/communicator.hpp>
 #include <kzero/memory.hpp>
+#include <kzero/parameter_set.hpp>
 #include <kzero/parameter_view.hpp>
 #include <kzero/plan.hpp>
 #include <memory>
@@ -18,37 +19,54 @@
 
 namespace kzero::detail {
 
+/// Whose memory is whose: parameters are of the one that gathers them,
+/// gradients of the one that reduces them. May be the same.
+struct StorageCommunicators {
+  Communicator& gather;
+  Communicator& reduce;
+};
+
 class Storage {
  public:
-  /// Everything starts as zeros, first touched by the threads of space. gathers
-  /// sends and receives parameters, reductions gradients: each allocates them.
-  /// plan outlives the storage. state_arrays: for each buffer.
-  Storage(const Plan& plan, Communicator& gathers, Communicator& reductions,
+  /// Everything starts as zeros, first touched by the threads of space. plan,
+  /// parameters and communicators outlive the storage. state_arrays: for each
+  /// buffer.
+  Storage(const Plan& plan, const ParameterSet& parameters,
+          StorageCommunicators communicators,
           std::span<const std::size_t> state_arrays,
           const ExecutionSpace& space);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  /// First element of a bucket.
+  /// First element of a bucket. The parameters of one that is external lie in
+  /// the caller's memory: null.
   std::byte* parameter_bucket(std::int64_t bucket) const;
   std::byte* gradient_bucket(std::int64_t bucket) const;
 
   /// First element of this rank's shard of a bucket, of main_dtype. The
   /// averaged gradient lies in the gradient bucket, and the main parameters in
-  /// the parameter bucket, where the types are the same.
+  /// the parameter bucket, where the types are the same and the bucket is not
+  /// external.
   std::byte* averaged_shard(std::int64_t bucket) const;
   std::byte* main_shard(std::int64_t bucket) const;
   std::byte* state_shard(std::int64_t bucket, std::size_t array) const;
   std::size_t state_arrays(std::int64_t bucket) const;
 
-  /// First element of this rank's shard in the parameter bucket.
+  /// First element of this rank's shard in the parameter bucket; null for one
+  /// that is external.
   std::byte* parameter_shard(std::int64_t bucket) const;
 
-  /// Fills all gradients with zeros.
+  /// The pieces (0 and 1) through which values reach the caller's memory, of
+  /// gather_piece_bytes(plan) each; null where no parameter is external.
+  std::byte* gather_piece(int which) const;
+  std::int64_t gather_piece_bytes() const { return memory_.staging / 2; }
+
+  /// Fills all gradients with zeros: those that the caller writes, which for an
+  /// external bucket are the caller's own arrays and not the bucket.
   void zero_gradients(const ExecutionSpace& space) const;
 
-  /// Bytes by purpose; staging is the communicator's and not counted here.
+  /// Bytes by purpose, without what the communicators hold for themselves.
   const Memory& memory() const { return memory_; }
 
  private:
@@ -67,9 +85,15 @@ class Storage {
     std::vector<Array> state;
   };
 
-  std::shared_ptr<void> allocate_flat(Communicator& communicator,
-                                      const char* label, std::int64_t bytes,
-                                      const ExecutionSpace& space) const;
+  /// A part of a gradient in the caller's memory.
+  struct GradientBlock {
+    const ExternalArray* array = nullptr;
+    Range range;
+  };
+
+  void allocate(std::size_t buffer, StorageCommunicators communicators,
+                std::size_t state_arrays, const ExecutionSpace& space);
+  void cut_gradients(const ParameterSet& parameters);
   Array allocate_shard(const char* label, std::int64_t bytes,
                        const ExecutionSpace& space) const;
   const BufferStorage& buffer_of(std::int64_t bucket) const;
@@ -78,6 +102,8 @@ class Storage {
   const Plan& plan_;
   int rank_ = 0;
   std::vector<BufferStorage> buffers_;
+  std::shared_ptr<void> gather_pieces_;
+  std::vector<GradientBlock> gradient_blocks_;
   // Where a bucket's shard begins among the shards of its buffer.
   std::vector<std::int64_t> shard_offsets_;
   Memory memory_;

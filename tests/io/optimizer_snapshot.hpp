@@ -51,14 +51,9 @@ inline Snapshot snapshot(ShardedOptimizer& optimizer, MPI_Comm communicator) {
     const ParameterId id{i};
     const ParameterInfo& info = optimizer.parameters()[id];
     const Placement& place = plan.placement(id);
-    const Bucket& bucket =
-        plan.buckets()[static_cast<std::size_t>(place.bucket)];
-    const auto* values = static_cast<const char*>(
-        OptimizerAccess::parameter_bucket(optimizer, place.bucket));
-    all[info.name + "|value"] = {
-        values +
-            (place.in_buffer.begin - bucket.range.begin) * size_of(info.dtype),
-        static_cast<std::size_t>(info.size * size_of(info.dtype))};
+    std::string& value = all[info.name + "|value"];
+    value.resize(static_cast<std::size_t>(info.size * size_of(info.dtype)));
+    OptimizerAccess::read_value(optimizer, id, value.data());
     all[info.name + "|updates"] = bytes_of(optimizer.update_count(id));
 
     const auto names = OptimizerAccess::state_names(optimizer, id);
@@ -164,8 +159,15 @@ inline bool padding_is_zero(ShardedOptimizer& optimizer) {
     for (const ParameterId id : buffer.parameters)
       if (plan.placement(id).bucket == index)
         mark(used, shift(plan.placement(id).in_buffer, -bucket.range.begin));
-    look(OptimizerAccess::parameter_bucket(optimizer, index),
-         size_of(buffer.dtype), used);
+    if (!buffer.external) {
+      const ParameterId first =
+          buffer.parameters[static_cast<std::size_t>(bucket.parameters.begin)];
+      const std::int64_t width = size_of(buffer.dtype);
+      look(OptimizerAccess::contiguous_value(optimizer, first) -
+               (plan.placement(first).in_buffer.begin - bucket.range.begin) *
+                   width,
+           width, used);
+    }
     const auto arrays = OptimizerAccess::shard_arrays(optimizer, index);
     for (std::size_t k = 0; k < arrays.size(); ++k) {
       used.assign(static_cast<std::size_t>(plan.shards(index).size(rank)), 0);

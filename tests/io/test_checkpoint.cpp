@@ -8,6 +8,7 @@
 
 #include "io/checkpoint_file.hpp"
 #include "io/checkpoint_model.hpp"
+#include "io/file_without_time.hpp"
 #include "io/optimizer_snapshot.hpp"
 #include "io/scratch_folder.hpp"
 
@@ -29,16 +30,6 @@ TEST(Checkpoint, ReplacesTheOneBefore) {
   EXPECT_EQ(content.step, 3);
   EXPECT_TRUE(content.user.empty());
   EXPECT_TRUE(equal(snapshot(optimizer, MPI_COMM_WORLD), saved));
-}
-
-/// The bytes of a file, the date of its writing blanked.
-std::string without_time(const std::filesystem::path& path) {
-  const std::string created =
-      detail::CheckpointReader(path).layout().content.created;
-  std::string bytes = file_bytes(path);
-  const std::size_t place = bytes.find(created);
-  EXPECT_NE(place, bytes.npos);
-  return bytes.replace(place, created.size(), created.size(), '-');
 }
 
 // Nothing tells the writer's buckets.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "support/optimizer_support.hpp"
+#include "support/own_memory.hpp"
 
 namespace kzero::test {
 namespace {
@@ -124,6 +125,38 @@ TEST_F(Labels, AllocatorsFiguresAreTheReportedOnes) {
   EXPECT_EQ(live("kzero::moments"), std::uint64_t(memory.moments));
   EXPECT_EQ(live("kzero::main") + live("kzero::moments"),
             std::uint64_t(12 * elements) / ranks);
+}
+
+TEST_F(Labels, AllocatorsFiguresAreTheReportedOnesOfOwnMemory) {
+  const Own own({300, 40}, Order::left);
+  const Own half({5000}, Order::gaps, DType::float16, DType::float16);
+  const OwnArray frozen(DType::float64, {400}, Order::gaps);
+  ParameterSet model;
+  own.add_to(model, "own");
+  half.add_to(model, "half");
+  model.add("frozen", frozen.array(), {.frozen = true});
+  {
+    ShardedOptimizer optimizer(world(), model);
+    const Memory memory = optimizer.memory();
+    const auto live = [&](const char* label) { return seen_.live[label]; };
+    EXPECT_EQ(live("kzero::parameters"), 0u);
+    EXPECT_EQ(live("kzero::gradients"), std::uint64_t(memory.gradients));
+    EXPECT_EQ(live("kzero::averaged"), std::uint64_t(memory.averaged));
+    EXPECT_EQ(live("kzero::main"), std::uint64_t(memory.main));
+    EXPECT_EQ(live("kzero::moments"), std::uint64_t(memory.moments));
+    // Nothing was reduced yet: the pieces of the gather alone.
+    EXPECT_EQ(live("kzero::staging"), std::uint64_t(memory.staging));
+    for (const char* label : {"kzero::averaged", "kzero::staging"})
+      EXPECT_GT(live(label), 0u) << label;
+    optimizer.broadcast_parameters();
+    optimizer.zero_gradients();
+    optimizer.reload_main_from_parameters();
+  }
+  for (const std::string& name : seen_.kernels) expect_ours(name);
+  for (const auto& [name, bytes] : seen_.live) {
+    expect_ours(name);
+    EXPECT_EQ(bytes, 0u) << name << " is still allocated";
+  }
 }
 
 }  // namespace
