@@ -77,7 +77,8 @@ void save_checkpoint(ShardedOptimizer& optimizer,
     writer.emplace(path, layout);
     root = {&layout, &*writer, nullptr, nullptr};
   });
-  gather_arrays(optimizer, root, status);
+  OptimizerAccess::run(optimizer,
+                       [&] { gather_arrays(optimizer, root, status); });
   // Rank 0 has everything: the file is good, whatever becomes of the others.
   status.attempt([&] {
     writer->finish();
@@ -104,7 +105,9 @@ CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
   });
   status.share();
   broadcast(communicator, numbers);
-  scatter_arrays(optimizer, root, numbers.loaded, status);
+  OptimizerAccess::run(optimizer, [&] {
+    scatter_arrays(optimizer, root, numbers.loaded, status);
+  });
   restore(optimizer, numbers);
   for (const std::string& warning : numbers.warnings)
     log(LogLevel::warning,

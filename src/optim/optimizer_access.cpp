@@ -140,6 +140,11 @@ void OptimizerAccess::set_loss_scale(ShardedOptimizer& optimizer,
   optimizer.core_->loss_scale = state;
 }
 
+void OptimizerAccess::run(ShardedOptimizer& optimizer,
+                          const std::function<void()>& transfers) {
+  optimizer.core_->run(transfers);
+}
+
 void OptimizerAccess::forget_averaged(ShardedOptimizer& optimizer) {
   optimizer.core_->forget_averaged();
 }

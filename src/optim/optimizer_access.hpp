@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <kzero/sharded_optimizer.hpp>
 #include <string>
 #include <string_view>
@@ -74,6 +75,9 @@ struct OptimizerAccess {
 
   static const LossScaleState& loss_scale(const ShardedOptimizer&);
   static void set_loss_scale(ShardedOptimizer&, const LossScaleState&);
+
+  /// Runs transfers of its buckets. A CommunicationError makes it unusable.
+  static void run(ShardedOptimizer&, const std::function<void()>& transfers);
 
   /// Makes averaged_gradient() unavailable until the next step().
   static void forget_averaged(ShardedOptimizer&);

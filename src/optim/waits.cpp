@@ -39,9 +39,11 @@ void OptimizerCore::wait_for_all_parameters() {
 bool OptimizerCore::leave_gathers() noexcept {
   progress_.stop();
   reductions_ = Reductions();
-  if (!gathers_ || !gathers_->under_way() || !failure_.empty() ||
-      progress_.failed())
+  if (!failure_.empty() || progress_.failed()) {
+    storage->keep_buckets();
     return false;
+  }
+  if (!gathers_->under_way()) return false;
   gathers_->leave();
   return true;
 }
