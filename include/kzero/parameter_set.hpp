@@ -106,7 +106,11 @@ namespace detail {
 
 /// Makes an ExternalArray of what is OwnMemory.
 template <class Memory>
-struct ExternalOf;
+struct ExternalOf {
+  static_assert(sizeof(Memory) == 0,
+                "include kzero/external_view.hpp before Kokkos views are given "
+                "to ParameterSet::add");
+};
 
 template <>
 struct ExternalOf<ExternalArray> {
