@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <kzero/dtype.hpp>
 #include <kzero/external_array.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -105,7 +106,11 @@ namespace detail {
 
 /// Makes an ExternalArray of what is OwnMemory.
 template <class Memory>
-struct ExternalOf;
+struct ExternalOf {
+  static_assert(sizeof(Memory) == 0,
+                "include kzero/external_view.hpp before Kokkos views are given "
+                "to ParameterSet::add");
+};
 
 template <>
 struct ExternalOf<ExternalArray> {
@@ -133,7 +138,8 @@ class ParameterSet {
   /// as above.
   /// Throws InvalidArgument as above, and for extents that differ, strides that
   /// are not positive or under which elements share memory, memory that is null
-  /// or not aligned, and a value and a gradient that overlap.
+  /// or not aligned, a value and a gradient that overlap, and the first element
+  /// of another parameter.
   template <OwnMemory Value, OwnMemory Gradient>
   ParameterId add(std::string name, const Value& value,
                   const Gradient& gradient, ParameterOptions options = {}) {
@@ -183,10 +189,14 @@ class ParameterSet {
   void require_name(const std::string& name) const;
   /// Sets info.storage and info.external. Throws InvalidArgument.
   void tie(ParameterInfo& info);
+  /// Throws InvalidArgument when another parameter has the memory.
+  void claim_memory(const ParameterInfo& info);
 
   std::vector<ParameterInfo> parameters_;
   // Names that parameters are tied to and that this set does not have.
   std::set<std::string> tied_elsewhere_;
+  // First elements in the caller's memory, and whose they are.
+  std::map<const void*, ParameterId> claimed_;
   std::vector<Slot> slots_;
 };
 

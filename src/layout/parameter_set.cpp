@@ -76,6 +76,7 @@ ParameterId ParameterSet::declare(
                      .storage = id,
                      .external = std::move(external)};
   tie(info);
+  claim_memory(info);
   parameters_.push_back(std::move(info));
   slot = {hash, id.index};
   return id;
@@ -102,6 +103,25 @@ void ParameterSet::tie(ParameterInfo& info) {
   info.storage = (*this)[*target].storage;
   if (info.external) detail::require_same_memory(info, (*this)[*target]);
   info.external = (*this)[*target].external;
+}
+
+void ParameterSet::claim_memory(const ParameterInfo& info) {
+  if (!info.external || info.size == 0 || info.storage.index < size()) return;
+  std::map<const void*, ParameterId> own;
+  for (const ExternalArray* array :
+       {&info.external->value, &info.external->gradient}) {
+    if (array->data == nullptr) continue;  // frozen
+    const auto other = claimed_.find(array->data);
+    if (other != claimed_.end())
+      refuse_parameter(
+          info.name,
+          concat(array == &info.external->value ? "the value" : "the gradient",
+                 " lies in the memory of parameter ",
+                 quoted((*this)[other->second].name),
+                 ": give it memory of its own, or tie one to the other"));
+    own.emplace(array->data, info.storage);
+  }
+  claimed_.merge(own);
 }
 
 const ParameterInfo& ParameterSet::operator[](ParameterId id) const {

@@ -49,9 +49,10 @@ inline ParameterId add_external(ParameterSet& set, std::string name,
   const DType dtype = options.dtype;
   const DType gradient = options.gradient_dtype.value_or(
       size_of(dtype) == 2 ? DType::float32 : dtype);
+  const std::uintptr_t place = static_cast<std::uintptr_t>(set.size()) << 40;
   const auto memory = [&](int bit, DType type) {
     ExternalArray array;
-    array.data = reinterpret_cast<void*>(std::uintptr_t{1} << bit);
+    array.data = reinterpret_cast<void*>((std::uintptr_t{1} << bit) + place);
     array.dtype = type;
     array.extents = {size};
     return array;

@@ -37,6 +37,13 @@ ExternalArray gradient(Numbers extents, Numbers strides = {},
   return at(1 << 15, std::move(extents), std::move(strides), dtype);
 }
 
+/// What a set keeps of a parameter that is its only one.
+ParameterInfo alone(const ExternalArray& own, const ExternalArray& slope,
+                    ParameterOptions options = {}) {
+  ParameterSet set;
+  return set[set.add("w", own, slope, std::move(options))];
+}
+
 TEST(ExternalParameters, AreKeptWithAllStrides) {
   ParameterSet set;
   const ParameterId plain = set.add("plain", {2, 3});
@@ -63,40 +70,36 @@ TEST(ExternalParameters, HaveTheTypesOfTheirMemory) {
        {DType::float16, DType::bfloat16, DType::float32, DType::float64})
     for (const DType slope :
          {DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
-      ParameterSet set;
-      const auto a =
-          set.add("a", value({7}, {}, type), gradient({7}, {}, slope));
-      const auto b =
-          set.add("b", value({7}, {}, type), gradient({7}, {}, slope),
-                  {.dtype = type, .gradient_dtype = slope});
-      for (const ParameterId id : {a, b}) {
-        EXPECT_EQ(set[id].dtype, type);
-        EXPECT_EQ(set[id].gradient_dtype, slope);
+      const auto w = value({7}, {}, type);
+      const auto g = gradient({7}, {}, slope);
+      for (const ParameterOptions& options :
+           {ParameterOptions(),
+            ParameterOptions{.dtype = type, .gradient_dtype = slope}}) {
+        const ParameterInfo info = alone(w, g, options);
+        EXPECT_EQ(info.dtype, type);
+        EXPECT_EQ(info.gradient_dtype, slope);
       }
     }
 }
 
 TEST(ExternalParameters, OfUnusualShapes) {
   constexpr std::int64_t huge = std::int64_t{1} << 62;
+  EXPECT_EQ(alone(value({}), gradient({})).size, 1);
+  const Numbers eight = {1, 2, 1, 2, 1, 2, 1, 2};
+  EXPECT_EQ(alone(value(eight), gradient(eight)).size, 16);
+  // The stride of one index is not looked at.
+  EXPECT_EQ(alone(value({1, 5}, {0, 2}), gradient({1, 5}, {-3, 1})).size, 5);
+
   ParameterSet set;
-  EXPECT_EQ(set[set.add("scalar", value({}), gradient({}))].size, 1);
   const ExternalArray nothing{.extents = {5, 0}, .strides = {0, -1}};
   EXPECT_EQ(set[set.add("nothing", nothing, nothing)].size, 0);
   const ExternalArray none_of_many{.extents = {huge, huge, 0, huge}};
   EXPECT_EQ(set[set.add("none of many", none_of_many, none_of_many)].size, 0);
-  EXPECT_EQ(set[set.add("eight", value({1, 2, 1, 2, 1, 2, 1, 2}),
-                        gradient({1, 2, 1, 2, 1, 2, 1, 2}))]
-                .size,
-            16);
-  // The stride of one index is not looked at.
-  EXPECT_EQ(
-      set[set.add("one row", value({1, 5}, {0, 2}), gradient({1, 5}, {-3, 1}))]
-          .size,
-      5);
+  EXPECT_EQ(set[set.add("none", value({0}), value({0}))].size, 0);
+  set.add("w", value({1}), gradient({1}));
 }
 
 TEST(ExternalParameters, MayHaveAnyStridesThatShareNothing) {
-  ParameterSet set;
   const std::pair<Numbers, Numbers> layouts[] = {
       {{4, 3}, {3, 1}},           // rows
       {{4, 3}, {1, 4}},           // columns
@@ -105,10 +108,11 @@ TEST(ExternalParameters, MayHaveAnyStridesThatShareNothing) {
       {{2, 3, 4}, {1, 8, 2}},     // neither
       {{2, 2, 2}, {100, 1, 10}},  // far apart
   };
-  for (const auto& layout : layouts)
-    set.add("p" + std::to_string(set.size()),
-            value(layout.first, layout.second),
-            gradient(layout.first, layout.second));
+  for (const auto& layout : layouts) {
+    const auto w = value(layout.first, layout.second);
+    const auto g = gradient(layout.first, layout.second);
+    EXPECT_EQ(alone(w, g).external->value.strides, layout.second);
+  }
 }
 
 TEST(ExternalParameters, KeepTheirOwnersAlive) {
@@ -132,7 +136,7 @@ TEST(ExternalParameters, KeepTheirOwnersAlive) {
 TEST(ExternalParameters, FrozenOnesNeedNoGradient) {
   ParameterSet set;
   const auto a = set.add("a", value({4}), {.frozen = true});
-  const auto b = set.add("b", value({4}, {2}, DType::bfloat16),
+  const auto b = set.add("b", at(64, {4}, {2}, DType::bfloat16),
                          gradient({4}, {}, DType::float32), {.frozen = true});
   for (const ParameterId id : {a, b}) {
     EXPECT_TRUE(set[id].frozen);
@@ -173,20 +177,44 @@ TEST(ExternalParameters, SecondNamesShareTheMemory) {
         set.add("v", value({4, 3}), gradient({4, 3}), {.tied_to = "plain"});
       },
       {"\"v\"", "\"plain\"", "memory of the optimizer"});
-  set.add("frozen", value({3}), {.frozen = true});
-  set.add("frozen too", value({3}), {.tied_to = "frozen", .frozen = true});
+  set.add("frozen", at(800, {3}), {.frozen = true});
+  set.add("frozen too", at(800, {3}), {.tied_to = "frozen", .frozen = true});
   // Of another rank: this one's memory is its own.
-  set.add("copy", value({4}), gradient({4}), {.tied_to = "elsewhere"});
+  set.add("copy", at(900, {4}), at(940, {4}), {.tied_to = "elsewhere"});
+}
+
+TEST(ExternalParameters, DoNotShareTheirMemoryUnlessTied) {
+  ParameterSet set;
+  set.add("w", value({4}), gradient({4}));
+  set.add("frozen", at(64, {4}), {.frozen = true});
+  const auto refused = [&](ExternalArray own, ExternalArray slope,
+                           const Lines& words) {
+    expect_refused([&] { set.add("v", own, slope); }, words);
+  };
+  refused(value({2, 2}), at(512, {2, 2}),
+          {"\"v\"", "the value", "memory of parameter \"w\"", "tie"});
+  refused(at(512, {4}), gradient({4}),
+          {"\"v\"", "the gradient", "memory of parameter \"w\""});
+  refused(gradient({4}), at(512, {4}), {"the value", "\"w\""});
+  refused(at(512, {4}), at(64, {4}), {"the gradient", "\"frozen\""});
+  // None of them left anything behind.
+  set.add("v", at(512, {4}), at(1024, {4}));
+  ParameterSet other = set;
+  expect_refused([&] { other.add("x", at(512, {4}), at(2048, {4})); },
+                 {"\"x\"", "\"v\""});
 }
 
 TEST(ExternalParameters, FieldsOfOneArrayOfStructsDoNotOverlap) {
-  ParameterSet set;
-  set.add("pairs", at(0, {10}, {2}), at(4, {10}, {2}));
-  set.add("rows of pairs", at(0, {5, 3}, {6, 2}), at(4, {5, 3}, {6, 2}));
-  // struct { float w; double g; }
-  set.add("mixed", at(0, {10}, {4}), at(8, {10}, {2}, DType::float64));
-  set.add("rows that take turns", at(0, {5, 3}, {6, 1}),
-          at(12, {5, 3}, {6, 1}));
+  const std::pair<ExternalArray, ExternalArray> right[] = {
+      {at(0, {10}, {2}), at(4, {10}, {2})},
+      {at(0, {5, 3}, {6, 2}), at(4, {5, 3}, {6, 2})},
+      // struct { float w; double g; }
+      {at(0, {10}, {4}), at(8, {10}, {2}, DType::float64)},
+      // rows that take turns
+      {at(0, {5, 3}, {6, 1}), at(12, {5, 3}, {6, 1})},
+  };
+  for (const auto& pair : right)
+    EXPECT_NE(alone(pair.first, pair.second).external, nullptr);
   const std::pair<ExternalArray, ExternalArray> wrong[] = {
       {at(0, {10}), at(0, {10})},
       {at(0, {10}), at(36, {10})},
@@ -199,8 +227,8 @@ TEST(ExternalParameters, FieldsOfOneArrayOfStructsDoNotOverlap) {
       {at(0, {10}, {10}), at(4, {10}, {1})},
   };
   for (const auto& pair : wrong)
-    expect_refused([&] { set.add("v", pair.first, pair.second); },
-                   {"\"v\"", "share memory"});
+    expect_refused([&] { alone(pair.first, pair.second); },
+                   {"\"w\"", "share memory"});
 }
 
 TEST(ExternalParameters, RefuseWrongMemory) {

@@ -85,9 +85,11 @@ TEST(ExternalView, GoesIntoAParameterSet) {
   Kokkos::View<float**, Right> g("g", 4, 3);
   ParameterSet set;
   const auto a = set.add("a", w, g);
-  const auto b = set.add("b", w, {.frozen = true});
+  const Kokkos::View<double*> f("f", 5);
+  const auto b = set.add("b", f, {.frozen = true});
   float own[12] = {};
-  const auto c = set.add("c", w, ExternalArray{.data = own, .extents = {4, 3}},
+  const Kokkos::View<float**, Left> v("v", 4, 3);
+  const auto c = set.add("c", v, ExternalArray{.data = own, .extents = {4, 3}},
                          {.group = "other"});
   EXPECT_EQ(set[a].dtype, DType::bfloat16);
   EXPECT_EQ(set[a].gradient_dtype, DType::float32);
