@@ -48,6 +48,7 @@ Gathers::Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
       transfers_.push_back({bucket, piece, piece == 0, piece == pieces - 1});
     end_.push_back(std::ssize(transfers_));
   }
+  tickets_.resize(transfers_.size());
   started_ = ended_ = std::ssize(transfers_);
   if (storage.gather_piece(0) == nullptr) return;
   window_ = std::min<std::int64_t>(window_, 2);
@@ -69,6 +70,7 @@ void Gathers::begin(Ahead ahead) {
 
 void Gathers::leave() {
   left_ = true;
+  if (staged_.empty()) window_ = std::ssize(transfers_);
   open_ = std::ssize(order_);
 }
 

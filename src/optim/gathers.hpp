@@ -6,7 +6,6 @@
 // them starts.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <kzero/communicator.hpp>
@@ -42,8 +41,8 @@ class Gathers {
   /// way.
   void begin(Ahead ahead);
 
-  /// From now on all go to their end, and what comes for the caller's own
-  /// memory is dropped.
+  /// From now on all go to their end, as many at a time as can, so that they
+  /// need few calls; what comes for the caller's own memory is dropped.
   void leave();
 
   /// Whether a bucket has still to come. May be called while another thread
@@ -74,7 +73,7 @@ class Gathers {
   bool start(const Hands& hands);
   void end_first(const Hands& hands);
   Ticket& ticket(std::int64_t transfer) {
-    return tickets_[static_cast<std::size_t>(transfer) % tickets_.size()];
+    return tickets_[static_cast<std::size_t>(transfer)];
   }
   /// No two that are under way have the same.
   StagedPiece& staged(std::int64_t transfer) {
@@ -97,7 +96,7 @@ class Gathers {
   std::vector<Transfer> transfers_;     // in order
   std::vector<std::int64_t> end_;       // by position, in transfers_
   std::vector<StagedPiece> staged_;     // two, or none
-  std::array<Ticket, 4> tickets_;       // of those under way
+  std::vector<Ticket> tickets_;         // by transfer
   std::int64_t open_ = 0;               // positions that may start
   std::int64_t started_ = 0;            // transfers
   std::int64_t ended_ = 0;

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// O1: how much of the communication hides behind work. The computation sleeps,
+// and the link is set so that the communication takes as long.
+#include "overlap.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <kzero/kzero.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "statistics.hpp"
+
+namespace kzero::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t layers = 16;
+constexpr std::int64_t width = 64 * 1024;  // float32 elements, a bucket each
+constexpr double layer_seconds = 4e-3;     // of each pass, and of each transfer
+constexpr double latency_seconds = 50e-6;
+constexpr int steps = 3;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+struct Variant {
+  const char* name;
+  Schedule schedule;
+  GatherMode gather;
+  Progress progress;
+};
+
+constexpr Variant variants[] = {
+    {"calls", Schedule::after_backward, GatherMode::overlapped,
+     Progress::calls},
+    {"thread", Schedule::after_backward, GatherMode::overlapped,
+     Progress::thread},
+    {"none", Schedule::at_step, GatherMode::at_step, Progress::calls}};
+
+class Training {
+ public:
+  Training(const std::shared_ptr<Communicator>& communicator,
+           const Variant& variant) {
+    ParameterSet model;
+    for (std::int64_t l = 0; l < layers; ++l)
+      model.add("layers/" + std::to_string(l), {width});
+    OptimizerOptions options;
+    options.rule = Sgd();
+    options.schedule = variant.schedule;
+    options.gather = variant.gather;
+    options.progress = variant.progress;
+    options.plan.bucket_bytes = width * 4;
+    optimizer_ =
+        std::make_unique<ShardedOptimizer>(communicator, model, options);
+    // Allocates.
+    optimizer_->step();
+    optimizer_->wait_parameters();
+  }
+
+  /// Seconds a step, and of them those in which it slept.
+  struct Times {
+    double step = 0.0;
+    double computation = 0.0;
+    double exposed = 0.0;
+  };
+
+  Times run() {
+    Times times;
+    optimizer_->communicator()->barrier({"benchmark"});
+    const auto begin = Clock::now();
+    for (int step = 0; step < steps; ++step) {
+      for (std::int64_t l = 0; l < layers; ++l) {
+        static_cast<void>(optimizer_->parameter<const float*>({l}, space_));
+        compute(times.computation);
+      }
+      for (std::int64_t l = layers - 1; l >= 0; --l) {
+        compute(times.computation);
+        optimizer_->mark_ready({l}, space_);
+      }
+      times.exposed += optimizer_->step().exposed_seconds();
+    }
+    optimizer_->wait_parameters(space_);
+    times.step = seconds_since(begin) / steps;
+    times.computation /= steps;
+    times.exposed /= steps;
+    return times;
+  }
+
+ private:
+  static void compute(double& seconds) {
+    const auto begin = Clock::now();
+    std::this_thread::sleep_for(std::chrono::duration<double>(layer_seconds));
+    seconds += seconds_since(begin);
+  }
+
+  const ExecutionSpace space_;
+  std::unique_ptr<ShardedOptimizer> optimizer_;
+};
+
+}  // namespace
+
+std::vector<Result> overlap(MPI_Comm ranks, int rounds) {
+  const auto inner = make_communicator(ranks);
+  const double bytes = double(width) * 4 * (inner->size() - 1) / inner->size();
+  const SimulatedLink link{
+      std::chrono::nanoseconds(static_cast<long>(latency_seconds * 1e9)),
+      std::max(bytes, 1.0) / (layer_seconds - latency_seconds)};
+  const auto communicator = make_simulated_communicator(inner, link);
+  const double transfer =
+      inner->size() == 1 ? latency_seconds : layer_seconds;
+  const double communication = 2 * layers * transfer;
+  std::vector<Training> trainings;
+  for (const Variant& variant : variants)
+    trainings.emplace_back(communicator, variant);
+  std::vector<std::vector<double>> ratios(std::size(variants));
+  for (int round = 0; round < rounds; ++round)
+    for (std::size_t v = 0; v < std::size(variants); ++v) {
+      const auto times = trainings[v].run();
+      const bool overlaps = variants[v].schedule == Schedule::after_backward;
+      const double limit =
+          overlaps
+              ? std::max(times.computation, communication) + 2 * transfer
+              : times.computation + communication;
+      double ratio = times.step / limit;
+      // The slowest rank's.
+      std::vector<double> all(static_cast<std::size_t>(inner->size()));
+      inner->all_gather(&ratio, sizeof ratio, all.data(), {"benchmark"});
+      ratios[v].push_back(*std::max_element(all.begin(), all.end()));
+    }
+  std::vector<Result> results;
+  for (std::size_t v = 0; v < std::size(variants); ++v) {
+    const bool overlaps = variants[v].schedule == Schedule::after_backward;
+    results.push_back(
+        {.name = "O1",
+         .what = overlaps ? std::string("step over max(compute, communication) "
+                                        "+ first and last bucket, progress: ") +
+                                variants[v].name
+                          : "step over compute + communication, no overlap",
+         .ratio = median(ratios[v]),
+         .spread = spread(ratios[v]),
+         .target = 1.10,
+         .smaller_is_better = true});
+  }
+  return results;
+}
+
+}  // namespace kzero::bench
