@@ -12,16 +12,16 @@
 #include <thread>
 #include <vector>
 
-#include "statistics.hpp"
+#include "result.hpp"
 
 namespace kzero::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t layers = 16;
+constexpr std::int64_t layers = 12;
 constexpr std::int64_t width = 64 * 1024;  // float32 elements, a bucket each
-constexpr double layer_seconds = 4e-3;     // of each pass, and of each transfer
+constexpr double layer_seconds = 8e-3;     // of each pass, and of each transfer
 constexpr double latency_seconds = 50e-6;
 constexpr int steps = 3;
 
@@ -99,7 +99,7 @@ class Training {
     seconds += seconds_since(begin);
   }
 
-  const ExecutionSpace space_;
+  const ExecutionSpace space_{};
   std::unique_ptr<ShardedOptimizer> optimizer_;
 };
 
@@ -112,8 +112,7 @@ std::vector<Result> overlap(MPI_Comm ranks, int rounds) {
       std::chrono::nanoseconds(static_cast<long>(latency_seconds * 1e9)),
       std::max(bytes, 1.0) / (layer_seconds - latency_seconds)};
   const auto communicator = make_simulated_communicator(inner, link);
-  const double transfer =
-      inner->size() == 1 ? latency_seconds : layer_seconds;
+  const double transfer = inner->size() == 1 ? latency_seconds : layer_seconds;
   const double communication = 2 * layers * transfer;
   std::vector<Training> trainings;
   for (const Variant& variant : variants)
@@ -124,9 +123,8 @@ std::vector<Result> overlap(MPI_Comm ranks, int rounds) {
       const auto times = trainings[v].run();
       const bool overlaps = variants[v].schedule == Schedule::after_backward;
       const double limit =
-          overlaps
-              ? std::max(times.computation, communication) + 2 * transfer
-              : times.computation + communication;
+          overlaps ? std::max(times.computation, communication) + 2 * transfer
+                   : times.computation + communication;
       double ratio = times.step / limit;
       // The slowest rank's.
       std::vector<double> all(static_cast<std::size_t>(inner->size()));
