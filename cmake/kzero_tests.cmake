@@ -51,15 +51,46 @@ function(kzero_add_test name)
   target_link_libraries(${target} PRIVATE kzero_test_support)
   target_precompile_headers(${target} REUSE_FROM kzero_test_support)
   foreach(ranks IN LISTS arg_RANKS)
-    add_test(NAME ${name}.${ranks}
-             COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
-                     ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${target}>
-                     ${MPIEXEC_POSTFLAGS})
-    kzero_set_test_properties(${name}.${ranks} ${ranks})
+    kzero_add_run(${name}.${ranks} ${ranks})
   endforeach()
 endfunction()
 
-# Properties of one test of kzero_add_test, whose arguments it reads.
+# kzero_add_program(<layer>/<name> RANKS <n>... [CASES <argument>...])
+#
+# A program of its own from tests/<layer>/<name>.cpp that passes by its exit
+# code, and one ctest test for each number of ranks, and for each argument where
+# there are any.
+function(kzero_add_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "RANKS;CASES")
+  set(arg_TIMEOUT 60)
+  set(arg_LABELS "")
+  get_filename_component(layer ${name} DIRECTORY)
+  string(REPLACE "/" "_" target ${name})
+  add_executable(${target} ${name}.cpp)
+  kzero_set_warnings(${target})
+  target_link_libraries(${target} PRIVATE kzero_test_base)
+  add_dependencies(kzero_tests ${target})
+  foreach(ranks IN LISTS arg_RANKS)
+    if(NOT arg_CASES)
+      kzero_add_run(${name}.${ranks} ${ranks})
+    endif()
+    foreach(case IN LISTS arg_CASES)
+      kzero_add_run(${name}.${case}.${ranks} ${ranks} ${case})
+    endforeach()
+  endforeach()
+endfunction()
+
+# kzero_add_run(<test> <ranks> [<argument>]): one ctest test of the program that
+# the calling function has added, whose arguments it reads.
+function(kzero_add_run test ranks)
+  add_test(NAME ${test}
+           COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+                   ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${target}> ${ARGN}
+                   ${MPIEXEC_POSTFLAGS})
+  kzero_set_test_properties(${test} ${ranks})
+endfunction()
+
+# Properties of one test of these functions, whose arguments it reads.
 function(kzero_set_test_properties test ranks)
   if(ranks GREATER 2)
     set(processors 2)

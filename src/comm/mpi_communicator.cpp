@@ -9,6 +9,7 @@
 
 #include "comm/argument_checks.hpp"
 #include "comm/duplicate.hpp"
+#include "comm/farewell.hpp"
 #include "comm/figures.hpp"
 #include "comm/mpi_all_gather.hpp"
 #include "comm/mpi_reduction.hpp"
@@ -64,15 +65,25 @@ MpiCommunicator::MpiCommunicator(MPI_Comm duplicate,
 MpiCommunicator::~MpiCommunicator() = default;
 
 void MpiCommunicator::agree(std::int64_t bytes, const std::string& problem) {
-  const std::vector<Figures> all = exchange_figures(*this, {bytes}, problem);
+  MpiLink& link = state_->link;
+  const bool is_known = has_farewell(link.communicator());
+  const std::vector<Figures> all =
+      exchange_figures(*this, {bytes, is_known}, problem);
+  bool is_known_everywhere = true;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
-    if (all[peer] == all[0]) continue;
+    if (all[peer][1] == 0) is_known_everywhere = false;
+    if (all[peer][0] == all[0][0]) continue;
     throw InvalidArgument(concat(
         "message_bytes differ between the ranks of a communicator (rank 0: ",
         all[0][0], ", rank ", peer, ": ", all[peer][0],
         "): give every rank the same"));
   }
-  state_->link.set_message_bytes(bytes);
+  link.set_message_bytes(bytes);
+  // The same decision on every rank.
+  if (!is_known_everywhere && size() > 1) {
+    meet_at_finalize(link.communicator(), link.timeout());
+    link.keep_communicator();
+  }
 }
 
 int MpiCommunicator::rank() const { return state_->link.rank(); }

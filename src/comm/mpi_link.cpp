@@ -21,7 +21,7 @@ constexpr const char* kind_names[marks] = {
     "a reduction",   "an all-gather of a bucket",
     "an all-gather", "a broadcast",
     "a gather",      "a scatter",
-    "a barrier",     "nothing"};
+    "a barrier",     "the end of MPI"};
 
 }  // namespace
 
@@ -48,7 +48,7 @@ MpiLink::MpiLink(MPI_Comm duplicate, std::chrono::milliseconds timeout,
 }
 
 MpiLink::~MpiLink() {
-  if (!health_->broken() && !mpi_finalized()) {
+  if (!is_kept_ && !health_->broken() && !mpi_finalized()) {
     (void)MPI_Comm_free(&communicator_);
   }
 }

@@ -32,6 +32,7 @@ enum class Collective : std::uint8_t {
   gather,
   scatter,
   barrier,
+  farewell,
 };
 
 /// One call of a collective: what its messages and its errors are marked with.
@@ -48,8 +49,8 @@ class MpiLink {
   /// Takes the communicator over.
   MpiLink(MPI_Comm duplicate, std::chrono::milliseconds timeout,
           std::shared_ptr<Health> health);
-  /// Waits for nobody. Frees the communicator unless it is broken or MPI is
-  /// finalised.
+  /// Waits for nobody. Frees the communicator unless it is kept or broken, or
+  /// MPI is finalised.
   ~MpiLink();
   MpiLink(const MpiLink&) = delete;
   MpiLink& operator=(const MpiLink&) = delete;
@@ -58,6 +59,9 @@ class MpiLink {
   int rank() const { return rank_; }
   int size() const { return size_; }
   std::chrono::milliseconds timeout() const { return timeout_; }
+
+  /// Never frees the communicator.
+  void keep_communicator() { is_kept_ = true; }
 
   /// Longer messages are split. The same on every rank.
   std::int64_t message_bytes() const { return message_bytes_; }
@@ -127,6 +131,7 @@ class MpiLink {
   void abandon() noexcept;
 
   MPI_Comm communicator_;
+  bool is_kept_ = false;
   int rank_ = 0;
   int size_ = 0;
   std::chrono::milliseconds timeout_;

@@ -9,15 +9,11 @@
 #include "comm/backends.hpp"
 #include "comm/checked_operations.hpp"
 #include "comm/failures.hpp"
-#include "comm/world.hpp"
 
 namespace kzero::test {
 namespace {
 
-class DroppedTicket : public OverBackends {
- protected:
-  void TearDown() override { meet(MPI_COMM_WORLD); }
-};
+class DroppedTicket : public OverBackends {};
 
 TEST_P(DroppedTicket, OfAReduction) {
   {

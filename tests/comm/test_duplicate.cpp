@@ -14,7 +14,6 @@
 #include "comm/backends.hpp"
 #include "comm/checked_operations.hpp"
 #include "comm/failures.hpp"
-#include "comm/world.hpp"
 
 namespace kzero::test {
 namespace {
@@ -118,8 +117,6 @@ TEST_P(Duplicate, TakesMemoryOfTheOriginalAndFreesIt) {
 
 class BrokenDuplicate : public Duplicate {
  protected:
-  void TearDown() override { meet(MPI_COMM_WORLD); }
-
   /// Leaves messages to this memory under way on the duplicate.
   void drop_gather(void* bucket) {
     GatherArguments arguments;

@@ -43,9 +43,8 @@ inline int world_size() {
 }
 
 /// Every rank exchanges a message with every other one. Whoever leaves it has
-/// taken in what the others sent before, wanted or not. After a failure this
-/// must come before MPI_Finalize, where MPICH waits for ever to get rid of more
-/// messages than fit between two ranks when the other one has left already.
+/// taken in what the others sent before, wanted or not. For tests that ask what
+/// was sent, and for a rank that has to wait until the others have failed.
 inline void meet(MPI_Comm comm) {
   int size = 0;
   MPI_Comm_size(comm, &size);

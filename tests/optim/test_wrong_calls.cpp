@@ -10,7 +10,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "comm/world.hpp"
 #include "core/message.hpp"
 #include "support/optimizer_support.hpp"
 #include "support/wrong_calls.hpp"
@@ -430,7 +429,6 @@ TEST_F(WrongUse, OfRanksThatPart) {
                    {"refused", "unusable"},
                    Found::local,
                    Throws::communication_error}});
-  meet(MPI_COMM_WORLD);
 }
 
 }  // namespace
