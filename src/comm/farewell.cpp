@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/at_finalize.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/meeting.hpp"
 #include "comm/wait_clock.hpp"
@@ -85,25 +86,13 @@ void hold(std::list<Farewell>& all) {
   }
 }
 
-int at_finalize(MPI_Comm, int, void*, void*) {
+void hold_all() {
   try {
     const std::lock_guard lock(farewells().mutex);
     hold(farewells().all);
   } catch (...) {
     // Then MPI_Finalize goes on as it would have done.
   }
-  return MPI_SUCCESS;
-}
-
-/// MPI_Finalize begins with the attributes of MPI_COMM_SELF.
-void hold_at_finalize() {
-  int key = MPI_KEYVAL_INVALID;
-  check_mpi(
-      MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr),
-      "MPI_Comm_create_keyval");
-  check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr),
-            "MPI_Comm_set_attr");
-  check_mpi(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
 }
 
 }  // namespace
@@ -119,7 +108,7 @@ void meet_at_finalize(MPI_Comm communicator,
   Farewell* farewell = find(communicator);
   if (farewell == nullptr) farewell = &farewells().all.emplace_back(timeout);
   farewell->communicators.push_back(communicator);
-  if (!farewells().will_be_held) hold_at_finalize();
+  if (!farewells().will_be_held) call_at_finalize(hold_all);
   farewells().will_be_held = true;
 }
 

@@ -82,8 +82,8 @@ int main(int argc, char* argv[]) {
     // assigned to.
     ShardedOptimizer first(communicator, model(), options_of(Progress::calls));
     first.step();
-    first = ShardedOptimizer(communicator, model(),
-                             options_of(Progress::calls));
+    first =
+        ShardedOptimizer(communicator, model(), options_of(Progress::calls));
     first.step();
     if (first.parameter<float*>({0})(0) != 0.0f) std::exit(4);
   }

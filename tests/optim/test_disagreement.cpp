@@ -142,8 +142,7 @@ std::vector<Difference> differences() {
           "a rule of a group", [](auto& o) { o.groups["default"] = Sgd{}; },
           "schedule = at_step", "rule of group \"default\" = sgd("),
       option(
-          "schedule",
-          [](auto& o) { o.schedule = Schedule::after_backward; },
+          "schedule", [](auto& o) { o.schedule = Schedule::after_backward; },
           "schedule = at_step", "schedule = after_backward"),
       option(
           "gather", [](auto& o) { o.gather = GatherMode::overlapped; },

@@ -64,8 +64,8 @@ TEST_P(OverlapFailures, AMissingReadEndsInTheGather) {
   optimizer->step();
   if (GetParam() == Progress::calls) {
     if (!missing) {
-      const auto message = message_of<CommunicationError>(
-          [&] { optimizer->wait_parameters(); });
+      const auto message =
+          message_of<CommunicationError>([&] { optimizer->wait_parameters(); });
       EXPECT_NE(message.find("all-gather of bucket"), std::string::npos)
           << message;
       expect_unusable();

@@ -36,8 +36,9 @@ void run() {
     ShardedOptimizer refused(communicator, model, options);
     expect(alone, "a thread was not refused");
   } catch (const InvalidArgument& error) {
-    expect(!alone && std::strstr(error.what(), "MPI_THREAD_MULTIPLE") != nullptr,
-           error.what());
+    expect(
+        !alone && std::strstr(error.what(), "MPI_THREAD_MULTIPLE") != nullptr,
+        error.what());
   }
   options.progress = Progress::automatic;
   ShardedOptimizer optimizer(communicator, model, options);
