@@ -47,7 +47,8 @@ struct OptimizerAccess {
   /// has memory of its own here: this rank's part of it, from the value.
   static void take_main_from_value(ShardedOptimizer&, ParameterId);
 
-  /// This rank's main parameters of a bucket that is trained, wherever they lie.
+  /// This rank's main parameters of a bucket that is trained, wherever they
+  /// lie.
   static void* main_shard(ShardedOptimizer&, std::int64_t bucket);
 
   /// State arrays of this bucket: main first where the parameters have 16
