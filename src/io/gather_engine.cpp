@@ -7,10 +7,9 @@
 #include <cstddef>
 #include <cstring>
 #include <kzero/error.hpp>
-#include <utility>
 
-#include "comm/aligned_memory.hpp"
 #include "core/message.hpp"
+#include "io/staging.hpp"
 #include "optim/agreement.hpp"
 #include "optim/optimizer_access.hpp"
 
@@ -21,35 +20,6 @@ namespace {
 constexpr const char* partly_loaded =
     "; parameters and state are partly overwritten: load another checkpoint "
     "before going on";
-
-/// Memory that peers write to.
-class Staging {
- public:
-  Staging() = default;
-  ~Staging() { free_aligned(data_); }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-
-  void allocate(std::int64_t bytes) {
-    data_ = static_cast<std::byte*>(allocate_aligned(bytes));
-  }
-  std::byte* data() { return data_; }
-
-  /// Calls f, a collective on this memory. When it breaks off, peers may still
-  /// write here: the memory is leaked.
-  template <class F>
-  void use(F&& f) {
-    try {
-      f();
-    } catch (const CommunicationError&) {
-      leak(std::exchange(data_, nullptr));
-      throw;
-    }
-  }
-
- private:
-  std::byte* data_ = nullptr;
-};
 
 /// One bucket of the optimizer and its parameters' places in it.
 class BucketWalk {
