@@ -1,63 +1,59 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// kzero-bench: measures the library against its limits. Run it on the ranks
-// that a case is for: mpiexec -n 2 kzero-bench overlap
+// kzero-bench: measures one case on the ranks that it is started on. Rank 0
+// prints the results.
 #include <mpi.h>
 
 #include <CLI/CLI.hpp>
-#include <Kokkos_Core.hpp>
-#include <cstdio>
 #include <exception>
+#include <iostream>
+#include <kzero/runtime.hpp>
+#include <kzero/version.hpp>
+#include <string>
 
-#include "overlap.hpp"
+#include "cases.hpp"
 #include "result.hpp"
 
 namespace {
 
-int run(int argc, char* argv[], int rank) {
-  CLI::App app("Measures kzero against its limits, as ratios in one run.");
-  bool json = false;
-  int rounds = 7;
+using kzero::bench::Format;
+using kzero::bench::Report;
+
+/// The exit code. The chosen case runs while the command line is parsed.
+int run(int argc, char** argv, int rank) {
+  CLI::App app("Speed of kzero, as ratios measured side by side in one run",
+               "kzero-bench");
+  bool as_json = false;
+  app.add_flag("--json", as_json, "One JSON object a line, not a table");
+  app.set_version_flag("--version", std::string(kzero::version()));
   app.require_subcommand(1);
-  app.add_flag("--json", json, "One JSON object a line");
-  app.add_option("--rounds", rounds, "Rounds; their median is taken")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  CLI::App* const overlap = app.add_subcommand(
-      "overlap", "O1: communication behind computation, over a simulated link");
-  overlap->fallthrough();
+  app.fallthrough();
+  Report report;
+  kzero::bench::add_cases(app, report);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // One rank speaks for all.
-    if (rank == 0) return app.exit(error);
-    return error.get_exit_code();
+    return rank == 0 ? app.exit(error) : error.get_exit_code();
   }
-  const auto results = kzero::bench::overlap(MPI_COMM_WORLD, rounds);
-  if (rank != 0) return 0;
-  if (json)
-    kzero::bench::print_json(results);
-  else
-    kzero::bench::print_table(results);
+  if (rank == 0) {
+    report.print(std::cout, as_json ? Format::json : Format::table);
+  }
   return 0;
 }
 
 }  // namespace
 
-int main(int argc, char* argv[]) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  Kokkos::initialize(argc, argv);
+int main(int argc, char** argv) {
+  kzero::initialize();  // the arguments are ours: Kokkos knows --help as well
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  int result = 1;
+  int code = 1;
   try {
-    result = run(argc, argv, rank);
+    code = run(argc, argv, rank);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "kzero-bench: rank %d: %s\n", rank, error.what());
+    std::cerr << "kzero-bench (rank " << rank << "): " << error.what() << '\n';
   }
-  Kokkos::finalize();
-  MPI_Finalize();
-  return result;
+  kzero::finalize();
+  return code;
 }

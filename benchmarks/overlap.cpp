@@ -5,9 +5,12 @@
 // and the link is set so that the communication takes as long.
 #include "overlap.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <kzero/kzero.hpp>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,18 +33,23 @@ double seconds_since(Clock::time_point begin) {
 }
 
 struct Variant {
-  const char* name;
+  const char* what;
   Schedule schedule;
   GatherMode gather;
   Progress progress;
+
+  bool overlaps() const { return schedule == Schedule::after_backward; }
 };
 
 constexpr Variant variants[] = {
-    {"calls", Schedule::after_backward, GatherMode::overlapped,
-     Progress::calls},
-    {"thread", Schedule::after_backward, GatherMode::overlapped,
-     Progress::thread},
-    {"none", Schedule::at_step, GatherMode::at_step, Progress::calls}};
+    {"step, without a thread / max(compute, communication) + first and last "
+     "bucket",
+     Schedule::after_backward, GatherMode::overlapped, Progress::calls},
+    {"step, with a thread / max(compute, communication) + first and last "
+     "bucket",
+     Schedule::after_backward, GatherMode::overlapped, Progress::thread},
+    {"step, no overlap / compute + communication", Schedule::at_step,
+     GatherMode::at_step, Progress::calls}};
 
 class Training {
  public:
@@ -67,7 +75,6 @@ class Training {
   struct Times {
     double step = 0.0;
     double computation = 0.0;
-    double exposed = 0.0;
   };
 
   Times run() {
@@ -83,12 +90,11 @@ class Training {
         compute(times.computation);
         optimizer_->mark_ready({l}, space_);
       }
-      times.exposed += optimizer_->step().exposed_seconds();
+      optimizer_->step();
     }
     optimizer_->wait_parameters(space_);
     times.step = seconds_since(begin) / steps;
     times.computation /= steps;
-    times.exposed /= steps;
     return times;
   }
 
@@ -103,13 +109,18 @@ class Training {
   std::unique_ptr<ShardedOptimizer> optimizer_;
 };
 
-}  // namespace
+// Every rank's ratio: the slowest counts.
+double largest_of_all(Communicator& communicator, double mine) {
+  std::vector<double> all(static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather(&mine, sizeof mine, all.data(), {"benchmark"});
+  return *std::max_element(all.begin(), all.end());
+}
 
-std::vector<Result> overlap(MPI_Comm ranks, int rounds) {
-  const auto inner = make_communicator(ranks);
+void measure(Report& report, int rounds) {
+  const auto inner = make_communicator(MPI_COMM_WORLD);
   const double bytes = double(width) * 4 * (inner->size() - 1) / inner->size();
   const SimulatedLink link{
-      std::chrono::nanoseconds(static_cast<long>(latency_seconds * 1e9)),
+      std::chrono::nanoseconds(std::llround(latency_seconds * 1e9)),
       std::max(bytes, 1.0) / (layer_seconds - latency_seconds)};
   const auto communicator = make_simulated_communicator(inner, link);
   const double transfer = inner->size() == 1 ? latency_seconds : layer_seconds;
@@ -121,31 +132,27 @@ std::vector<Result> overlap(MPI_Comm ranks, int rounds) {
   for (int round = 0; round < rounds; ++round)
     for (std::size_t v = 0; v < std::size(variants); ++v) {
       const auto times = trainings[v].run();
-      const bool overlaps = variants[v].schedule == Schedule::after_backward;
       const double limit =
-          overlaps ? std::max(times.computation, communication) + 2 * transfer
-                   : times.computation + communication;
-      double ratio = times.step / limit;
-      // The slowest rank's.
-      std::vector<double> all(static_cast<std::size_t>(inner->size()));
-      inner->all_gather(&ratio, sizeof ratio, all.data(), {"benchmark"});
-      ratios[v].push_back(*std::max_element(all.begin(), all.end()));
+          variants[v].overlaps()
+              ? std::max(times.computation, communication) + 2 * transfer
+              : times.computation + communication;
+      ratios[v].push_back(largest_of_all(*inner, times.step / limit));
     }
-  std::vector<Result> results;
-  for (std::size_t v = 0; v < std::size(variants); ++v) {
-    const bool overlaps = variants[v].schedule == Schedule::after_backward;
-    results.push_back(
-        {.name = "O1",
-         .what = overlaps ? std::string("step over max(compute, communication) "
-                                        "+ first and last bucket, progress: ") +
-                                variants[v].name
-                          : "step over compute + communication, no overlap",
-         .ratio = median(ratios[v]),
-         .spread = spread(ratios[v]),
-         .target = 1.10,
-         .smaller_is_better = true});
-  }
-  return results;
+  for (std::size_t v = 0; v < std::size(variants); ++v)
+    report.add(summarize("O1", variants[v].what, std::move(ratios[v]),
+                         Goal::at_most, 1.10));
+}
+
+}  // namespace
+
+void add_overlap(CLI::App& app, Report& report) {
+  CLI::App* const command = app.add_subcommand(
+      "overlap", "O1: communication behind computation, over a simulated link");
+  const auto rounds = std::make_shared<int>(7);
+  command->add_option("--rounds", *rounds, "Of which the median is taken")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->callback([rounds, &report] { measure(report, *rounds); });
 }
 
 }  // namespace kzero::bench

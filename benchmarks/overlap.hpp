@@ -1,18 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Case O1 of the suite.
+// Case O1 of the suite: how much of the communication hides behind work.
 #pragma once
 
-#include <mpi.h>
-
-#include <vector>
-
-#include "result.hpp"
+namespace CLI {
+class App;
+}
 
 namespace kzero::bench {
 
-/// Collective over the ranks. Needs MPI_THREAD_MULTIPLE.
-std::vector<Result> overlap(MPI_Comm ranks, int rounds);
+class Report;
+
+void add_overlap(CLI::App& app, Report& report);
 
 }  // namespace kzero::bench

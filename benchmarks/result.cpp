@@ -4,54 +4,98 @@
 #include "result.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdio>
+#include <kzero/error.hpp>
 #include <nlohmann/json.hpp>
+#include <ostream>
+#include <utility>
 
 namespace kzero::bench {
+
 namespace {
 
-/// Between the two nearest values. values are sorted and not empty.
-double quantile(const std::vector<double>& values, double part) {
-  const double place = part * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] +
-         (place - static_cast<double>(below)) * (values[above] - values[below]);
+using Row = std::array<std::string, 6>;
+
+std::string three_decimals(double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.3f", value);
+  return text;
 }
 
-}  // namespace
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return quantile(values, 0.5);
+Row row_of(const Result& result) {
+  const char* sign = result.goal == Goal::at_least ? ">= " : "<= ";
+  return {result.name,
+          result.what,
+          three_decimals(result.ratio),
+          three_decimals(result.spread),
+          sign + three_decimals(result.target),
+          result.met() ? "yes" : "no"};
 }
 
-double spread(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (quantile(values, 0.75) - quantile(values, 0.25)) / 2;
+void print_table(std::ostream& out, const std::vector<Result>& results) {
+  std::vector<Row> rows = {
+      {"case", "what", "ratio", "spread", "target", "met"}};
+  for (const Result& result : results) rows.push_back(row_of(result));
+  std::array<std::size_t, 6> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - row[i].size(), ' ');
+      const bool is_number = i >= 2 && i <= 4;
+      if (i > 0) line += "  ";
+      line += is_number ? padding + row[i] : row[i] + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
+  }
 }
 
-void print_json(std::span<const Result> results) {
+void print_json(std::ostream& out, const std::vector<Result>& results) {
   for (const Result& result : results) {
     const nlohmann::ordered_json line = {
         {"case", result.name},     {"what", result.what},
         {"ratio", result.ratio},   {"spread", result.spread},
         {"target", result.target}, {"met", result.met()}};
-    std::printf("%s\n", line.dump().c_str());
+    out << line << '\n';
   }
 }
 
-void print_table(std::span<const Result> results) {
-  std::size_t width = 4;
-  for (const Result& result : results)
-    width = std::max(width, result.what.size());
-  std::printf("%-4s  %-*s  %7s  %7s  %9s  met\n", "case", int(width), "what",
-              "ratio", "spread", "target");
-  for (const Result& result : results)
-    std::printf("%-4s  %-*s  %7.3f  %7.3f  %s %6.2f  %s\n", result.name.c_str(),
-                int(width), result.what.c_str(), result.ratio, result.spread,
-                result.smaller_is_better ? "<=" : ">=", result.target,
-                result.met() ? "yes" : "no");
+}  // namespace
+
+bool Result::met() const {
+  return goal == Goal::at_least ? ratio >= target : ratio <= target;
+}
+
+Result summarize(std::string name, std::string what, std::vector<double> ratios,
+                 Goal goal, double target) {
+  if (ratios.empty()) {
+    throw InvalidArgument("no ratios of " + name +
+                          " to sum up: measure one round at least");
+  }
+  std::sort(ratios.begin(), ratios.end());
+  const std::size_t middle = ratios.size() / 2;
+  const double median = ratios.size() % 2 == 1
+                            ? ratios[middle]
+                            : (ratios[middle - 1] + ratios[middle]) / 2;
+  const double spread = (ratios.back() - ratios.front()) / median;
+  return {std::move(name), std::move(what), median, spread, goal, target};
+}
+
+void Report::add(Result result) { results_.push_back(std::move(result)); }
+
+void Report::print(std::ostream& out, Format format) const {
+  if (format == Format::json) {
+    print_json(out, results_);
+  } else if (!results_.empty()) {
+    print_table(out, results_);
+  }
 }
 
 }  // namespace kzero::bench

@@ -1,34 +1,48 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What a case of the suite has found. A figure is a ratio, taken side by side
-// in one run.
+// What a benchmark finds: ratios of times that were measured side by side in
+// one run, so that they say the same on every machine.
 #pragma once
 
-#include <span>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
 namespace kzero::bench {
 
-struct Result {
-  std::string name;     // of the case: "O1"
-  std::string what;     // over what
-  double ratio = 0.0;   // median over the rounds
-  double spread = 0.0;  // half the distance between the quartiles
-  double target = 0.0;
-  bool smaller_is_better = true;
+enum class Goal { at_least, at_most };
 
-  bool met() const {
-    return smaller_is_better ? ratio <= target : ratio >= target;
-  }
+struct Result {
+  std::string name;  // of the case
+  std::string what;  // is divided by what
+  double ratio = 0;
+  double spread = 0;
+  Goal goal = Goal::at_least;
+  double target = 0;
+
+  /// Not for a ratio that is no number.
+  bool met() const;
 };
 
-double median(std::vector<double> values);
-double spread(std::vector<double> values);
+/// The median of what the rounds of a run gave; the spread is the largest less
+/// the smallest, as a part of the median. Throws InvalidArgument without
+/// rounds.
+Result summarize(std::string name, std::string what, std::vector<double> ratios,
+                 Goal goal, double target);
 
-/// One JSON object a line: case, what, ratio, spread, target, met.
-void print_json(std::span<const Result> results);
-void print_table(std::span<const Result> results);
+enum class Format { table, json };
+
+class Report {
+ public:
+  void add(Result result);
+
+  /// An aligned table, or one JSON object a line with case, what, ratio,
+  /// spread, target and met.
+  void print(std::ostream& out, Format format) const;
+
+ private:
+  std::vector<Result> results_;
+};
 
 }  // namespace kzero::bench

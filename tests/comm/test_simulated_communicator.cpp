@@ -7,11 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <kzero/error.hpp>
 #include <kzero/simulated_communicator.hpp>
-#include <limits>
 #include <thread>
 #include <vector>
 
@@ -45,58 +43,6 @@ class SimulatedLinkTest : public testing::Test {
   const int rank = world_rank();
   const int size = world_size();
 };
-
-using Making = SimulatedLinkTest;
-
-TEST_F(Making, SaysSo) {
-  const auto inner = make_mpi();
-  const auto simulated =
-      make_simulated_communicator(inner, {nanoseconds(20'000), 1.5e9});
-  EXPECT_EQ(simulated->describe(),
-            inner->describe() +
-                ", on a simulated link (latency 20000 ns, 1.5e+09 bytes a "
-                "second)");
-  EXPECT_EQ(simulated->rank(), rank);
-  EXPECT_EQ(simulated->size(), size);
-  EXPECT_EQ(simulated->timeout(), inner->timeout());
-  EXPECT_EQ(simulated->concurrent(), inner->concurrent());
-}
-
-TEST_F(Making, RefusesNoCommunicator) {
-  EXPECT_THROW(make_simulated_communicator(nullptr, {}), InvalidArgument);
-}
-
-TEST_F(Making, RefusesFiguresOutOfRangeOnEveryRank) {
-  const SimulatedLink wrong[] = {
-      {nanoseconds(-1), 1e9},
-      {nanoseconds(0), 0},
-      {nanoseconds(0), -1e9},
-      {nanoseconds(0), std::numeric_limits<double>::infinity()},
-      {nanoseconds(0), std::nan("")},
-  };
-  const auto inner = make_mpi();
-  for (const SimulatedLink& link : wrong) {
-    // Only on the last rank.
-    const std::string message = message_of<InvalidArgument>([&] {
-      make_simulated_communicator(inner,
-                                  rank == size - 1 ? link : SimulatedLink());
-    });
-    expect_part(message, "a simulated link");
-    expect_part(message, "(found on rank " + std::to_string(size - 1) + ")");
-  }
-}
-
-TEST_F(Making, RefusesFiguresThatDiffer) {
-  if (size == 1) GTEST_SKIP() << "for more than one rank";
-  const auto inner = make_mpi();
-  const bool is_last = rank == size - 1;
-  const std::string message = message_of<InvalidArgument>([&] {
-    make_simulated_communicator(inner, {nanoseconds(7), is_last ? 2e9 : 1e9});
-  });
-  expect_part(message, "(rank 0: latency 7 ns, 1e+09 bytes a second; rank " +
-                           std::to_string(size - 1) +
-                           ": latency 7 ns, 2e+09 bytes a second)");
-}
 
 /// Whether every byte but this rank's shard is 0xFF.
 bool is_poisoned(const CheckedGather& gather, const ShardTable& shards,

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "cases.hpp"
+
+#include "overlap.hpp"
+
+namespace kzero::bench {
+
+// One line a case.
+void add_cases(CLI::App& app, Report& report) { add_overlap(app, report); }
+
+}  // namespace kzero::bench
