@@ -116,8 +116,8 @@ class ShardedOptimizer {
     return detail::make_view<D>(gradient_reference(id, dtype_of<Value>, space));
   }
 
-  /// Waits as parameter() does: for one in the caller's own memory, which is read
-  /// and written there. Local, but see Progress::calls.
+  /// Waits as parameter() does: for one in the caller's own memory, which is
+  /// read and written there. Local, but see Progress::calls.
   void wait_parameter(ParameterId id,
                       const ExecutionSpace& space = ExecutionSpace());
 

@@ -95,10 +95,12 @@ class MpiReductions {
   void receive_parts(Slot& slot, const MpiReduction& reduction);
   void send_parts(Slot& slot, const MpiReduction& reduction);
   void vacate(Slot& slot);
+  void reserve_slots(const MpiReduction& reduction);
   void require_first(const MpiReduction& reduction) const;
 
   MpiLink& link_;
   std::array<Slot, 2> slots_;
+  std::int64_t slot_bytes_ = 0;
   std::vector<MpiReduction*> started_;  // and not ended, in order
   std::vector<std::unique_ptr<MpiReduction>> pool_;
 };

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
+#include <algorithm>
 #include <utility>
 
 #include "comm/argument_checks.hpp"
@@ -31,9 +32,24 @@ ReductionTicket MpiReductions::start(const ReduceArguments& arguments,
   reduction.holds_ = false;
   reduction.ended_ = false;
   started_.push_back(&reduction);
+  reserve_slots(reduction);
   advance();
   reduction.owner_ = std::move(owner);
   return ReductionTicket(&reduction);
+}
+
+// Both slots get room for the largest piece that there was, when they are free:
+// which of them takes it is a matter of time.
+void MpiReductions::reserve_slots(const MpiReduction& reduction) {
+  const ReduceArguments& arguments = reduction.arguments_;
+  // No piece is larger than the first one.
+  const Range first =
+      reduction.pieces_.of(0, arguments.shards.size(link_.rank()));
+  slot_bytes_ = std::max(
+      slot_bytes_, (link_.size() - 1) *
+                       part_stride(first.size() * size_of(arguments.dtype)));
+  for (Slot& slot : slots_)
+    if (slot.reduction == nullptr) slot.staging.reserve(slot_bytes_);
 }
 
 std::int64_t MpiReductions::staging_bytes() const {
@@ -92,8 +108,8 @@ void MpiReductions::receive_parts(Slot& slot, const MpiReduction& reduction) {
   if (range.empty()) return;
 
   const std::int64_t bytes = range.size() * element;
-  const std::int64_t stride = (bytes + 63) / 64 * 64;  // keeps parts aligned
-  std::byte* staging = slot.staging.reserve((size - 1) * stride);
+  const std::int64_t stride = part_stride(bytes);
+  std::byte* staging = slot.staging.reserve(slot_bytes_);
   slot.parts.resize(static_cast<std::size_t>(size));
   const auto part = [&](int rank) -> Contribution& {
     return slot.parts[static_cast<std::size_t>(rank)];
@@ -128,6 +144,7 @@ void MpiReductions::send_parts(Slot& slot, const MpiReduction& reduction) {
 void MpiReductions::vacate(Slot& slot) {
   ++slot.reduction->finished_;
   slot.reduction = nullptr;
+  slot.staging.reserve(slot_bytes_);
 }
 
 void MpiReductions::require_first(const MpiReduction& reduction) const {

@@ -33,6 +33,11 @@ struct Pieces {
   }
 };
 
+/// Bytes from one rank's part of a piece to the next: keeps parts aligned.
+constexpr std::int64_t part_stride(std::int64_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
 struct PieceOptions {
   std::int64_t element_bytes = 1;
   /// What a piece may take on one rank, unless that is less than granularity

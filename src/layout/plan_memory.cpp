@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 #include <algorithm>
-#include <array>
 #include <kzero/plan.hpp>
 
 #include "core/message.hpp"
@@ -11,30 +10,21 @@
 namespace kzero {
 namespace {
 
-/// What the communicator mpi takes a reduction's pieces in: two slots in turn,
-/// each as large as the largest piece it has held.
+/// What the communicator mpi takes a reduction's pieces in: two slots for the
+/// largest of them.
 std::int64_t reduction_staging(const Plan& plan, int rank) {
-  std::array<std::int64_t, 2> slots = {};
+  std::int64_t slot = 0;
   const std::int64_t peers = plan.ranks() - 1;
-  std::int64_t turn = 0;
   for (std::int64_t b = 0; b < plan.trained_buckets(); ++b) {
     const int buffer = plan.buckets()[static_cast<std::size_t>(b)].buffer;
     const std::int64_t element = size_of(
         plan.buffers()[static_cast<std::size_t>(buffer)].gradient_dtype);
-    const std::int64_t shard = plan.shards(b).size(rank);
-    const detail::Pieces pieces = detail::reduction_pieces(plan, b);
-    const std::int64_t count = pieces.count_in(shard);
-    // No piece is larger than the first one, or the second one.
-    for (std::int64_t k = 0; k < std::min(count, std::int64_t{2}); ++k) {
-      const std::int64_t bytes = pieces.of(k, shard).size() * element;
-      const std::int64_t stride = (bytes + 63) / 64 * 64;
-      auto& slot = slots[static_cast<std::size_t>((turn + k) % 2)];
-      slot = std::max(slot, peers * stride);
-    }
-    // While an empty bucket has its turn, both slots become free.
-    turn = count == 0 ? 0 : (turn + count) % 2;
+    // No piece is larger than the first one.
+    const Range first =
+        detail::reduction_pieces(plan, b).of(0, plan.shards(b).size(rank));
+    slot = std::max(slot, peers * detail::part_stride(first.size() * element));
   }
-  return slots[0] + slots[1];
+  return 2 * slot;
 }
 
 }  // namespace

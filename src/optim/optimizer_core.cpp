@@ -256,10 +256,8 @@ std::byte* OptimizerCore::averaged_gradient(const Segment& segment) const {
 Memory OptimizerCore::memory() const {
   const auto turn = progress_.take_quietly();
   Memory memory = storage->memory();
-  memory.staging += communicator->staging_bytes();
-  if (reduce_communicator != communicator)
-    memory.staging += reduce_communicator->staging_bytes();
-  if (gather_communicator != communicator)
+  memory.staging += reduce_communicator->staging_bytes();
+  if (gather_communicator != reduce_communicator)
     memory.staging += gather_communicator->staging_bytes();
   return memory;
 }

@@ -13,9 +13,9 @@ namespace kzero::detail {
 
 void OptimizerCore::require_usable() const {
   if (!failure_.empty())
-    throw CommunicationError(
-        concat("this optimizer is unusable after an earlier error (", failure_,
-               "): make a new one from a checkpoint or end the program"));
+    throw CommunicationError(concat(
+        "refused (the optimizer is unusable after an earlier error: ", failure_,
+        "): make a new one from a checkpoint or end the program"));
   progress_.check();
 }
 

@@ -33,19 +33,19 @@ TEST(PlanMemory, OfParametersInBuckets) {
   constexpr std::int64_t n = 12 * 64;
   expect_memory(plan_of_one(1, {}, false).memory(0, 2),
                 {.parameters = 4 * n, .gradients = 4 * n, .moments = 8 * n});
-  // One piece, in one slot: a third of the gradients from each of two peers.
+  // Two slots for a third of the gradients from each of two peers.
   expect_memory(plan_of_one(3, {}, false).memory(2, 1),
                 {.parameters = 4 * n,
                  .gradients = 4 * n,
                  .moments = 4 * n / 3,
-                 .staging = 2 * 4 * n / 3});
+                 .staging = 2 * 2 * 4 * n / 3});
   const ParameterOptions half{.dtype = DType::bfloat16};
   expect_memory(plan_of_one(2, half, false).memory(1, 2),
                 {.parameters = 2 * n,
                  .gradients = 4 * n,
                  .main = 4 * n / 2,
                  .moments = 8 * n / 2,
-                 .staging = 4 * n / 2});
+                 .staging = 2 * 4 * n / 2});
   const ParameterOptions halves{.dtype = DType::bfloat16,
                                 .gradient_dtype = DType::bfloat16};
   expect_memory(plan_of_one(2, halves, false).memory(0, 0),
@@ -53,7 +53,7 @@ TEST(PlanMemory, OfParametersInBuckets) {
                  .gradients = 2 * n,
                  .averaged = 4 * n / 2,
                  .main = 4 * n / 2,
-                 .staging = 2 * n / 2});
+                 .staging = 2 * 2 * n / 2});
   const ParameterOptions mixed{.dtype = DType::float64,
                                .gradient_dtype = DType::float32};
   expect_memory(plan_of_one(1, mixed, false).memory(0, 3), {.parameters = 8 * n,
@@ -74,12 +74,12 @@ TEST(PlanMemory, OfExternalParameters) {
       {.gradients = 8 * n,
        .main = 8 * n / 2,
        .moments = 16 * n / 2,
-       .staging = 8 * n / 2 + 2 * 2 * 128 * 8});
+       .staging = 2 * 8 * n / 2 + 2 * 2 * 128 * 8});
   expect_memory(plan_of_one(2, {.dtype = DType::float16}, true).memory(0, 2),
                 {.gradients = 4 * n,
                  .main = 4 * n / 2,
                  .moments = 8 * n / 2,
-                 .staging = 4 * n / 2 + 2 * 2 * n});
+                 .staging = 2 * 4 * n / 2 + 2 * 2 * n});
 }
 
 TEST(PlanMemory, OfFrozenParameters) {
@@ -100,18 +100,17 @@ TEST(PlanMemory, OfStateByBuffer) {
   EXPECT_EQ(plan.memory(0, arrays).moments, 128 * 8 + 3 * 64 * 4);
 }
 
-TEST(PlanMemory, OfTwoSlotsThatTakeTurns) {
+TEST(PlanMemory, OfTwoSlotsForTheLargestPiece) {
   // Two ranks, one peer; buckets of one parameter, last one first.
   const auto staging = [](std::vector<std::int64_t> sizes,
                           std::int64_t bucket_bytes) {
     return plan_of(sizes, 2, bucket_bytes).memory(0, 0).staging;
   };
   // Shards of 64, 128 and 512 elements, each one piece.
-  EXPECT_EQ(staging({1024, 256, 128}, 1), 4 * (512 + 128));
-  EXPECT_EQ(staging({256, 1024, 128}, 1), 4 * (128 + 512));
-  EXPECT_EQ(staging({1024, 1024, 128}, 1), 4 * (512 + 512));
+  EXPECT_EQ(staging({1024, 256, 128}, 1), 2 * 4 * 512);
+  EXPECT_EQ(staging({256, 1024, 128}, 1), 2 * 4 * 512);
   // Pieces of 2048 elements, and one of 4000 - 2048.
-  EXPECT_EQ(staging({64 * 125}, 1), 4 * (2048 + 4032 - 2048));
+  EXPECT_EQ(staging({64 * 125}, 1), 2 * 4 * 2048);
   EXPECT_EQ(staging({10'000}, 1), 4 * (2048 + 2048));
 }
 

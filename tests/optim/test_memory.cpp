@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "layout/exchange_pieces.hpp"
+#include "optim/overlap_model.hpp"
 #include "support/optimizer_support.hpp"
 #include "support/own_memory.hpp"
 
@@ -75,8 +76,9 @@ TEST(Memory, AfterAStepIsThatOfThePlan) {
                 random_kind(engine));
     const std::int64_t bucket_bytes[] = {1, 3000, 60'000, 25 << 20};
     // A communicator of its own: it keeps what it has grown to.
+    const Mode mode = all_modes()[engine() % 8];
     ShardedOptimizer optimizer(world(), model,
-                               options_of(bucket_bytes[engine() % 4]));
+                               mode.in(options_of(bucket_bytes[engine() % 4])));
     optimizer.step();
     const Memory expected = planned(optimizer, arrays_of);
     expect_equal(optimizer.memory(), expected);

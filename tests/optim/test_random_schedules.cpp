@@ -51,7 +51,14 @@ class RandomSchedule {
       ParameterOptions options = typed(types[shared_.roll(3)]);
       options.chunk = p * 2 / count;
       if (shared_.one_in(4)) options.unmarked = Unmarked::keep;
-      set.add(detail::concat("p", p), {shared_.roll(200)}, options);
+      const std::int64_t size = shared_.roll(200);
+      const std::string name = detail::concat("p", p);
+      if (shared_.one_in(4)) {
+        set.add(name, own_array(options.dtype, size),
+                own_array(gradient_type(options.dtype), size), options);
+      } else {
+        set.add(name, {size}, options);
+      }
     }
     values_.resize(std::size_t(count));
     updates_.resize(std::size_t(count));
@@ -84,6 +91,17 @@ class RandomSchedule {
 
  private:
   int count() const { return int(values_.size()); }
+
+  static DType gradient_type(DType dtype) {
+    return dtype == DType::bfloat16 ? DType::float32 : dtype;
+  }
+
+  /// In memory of the test's own.
+  static ExternalArray own_array(DType dtype, std::int64_t size) {
+    const auto memory =
+        std::make_shared<std::vector<double>>(std::size_t(size) + 1);
+    return {memory->data(), dtype, {size}, {}, memory};
+  }
 
   // What a rank does with a parameter in a round, as every rank knows it.
   bool marks(unsigned round, int rank, int p) const {
