@@ -77,28 +77,34 @@ class Training {
     double computation = 0.0;
   };
 
+  /// From the end of one step to the end of a later one: with gathers under way
+  /// at both ends.
   Times run() {
     Times times;
     optimizer_->communicator()->barrier({"benchmark"});
+    step(times.computation);
+    times = {};
     const auto begin = Clock::now();
-    for (int step = 0; step < steps; ++step) {
-      for (std::int64_t l = 0; l < layers; ++l) {
-        static_cast<void>(optimizer_->parameter<const float*>({l}, space_));
-        compute(times.computation);
-      }
-      for (std::int64_t l = layers - 1; l >= 0; --l) {
-        compute(times.computation);
-        optimizer_->mark_ready({l}, space_);
-      }
-      optimizer_->step();
-    }
-    optimizer_->wait_parameters(space_);
+    for (int i = 0; i < steps; ++i) step(times.computation);
     times.step = seconds_since(begin) / steps;
     times.computation /= steps;
+    optimizer_->wait_parameters(space_);
     return times;
   }
 
  private:
+  void step(double& computation) {
+    for (std::int64_t l = 0; l < layers; ++l) {
+      static_cast<void>(optimizer_->parameter<const float*>({l}, space_));
+      compute(computation);
+    }
+    for (std::int64_t l = layers - 1; l >= 0; --l) {
+      compute(computation);
+      optimizer_->mark_ready({l}, space_);
+    }
+    optimizer_->step();
+  }
+
   static void compute(double& seconds) {
     const auto begin = Clock::now();
     std::this_thread::sleep_for(std::chrono::duration<double>(layer_seconds));
