@@ -123,7 +123,9 @@ double largest_of_all(Communicator& communicator, double mine) {
 }
 
 void measure(Report& report, int rounds) {
-  const auto inner = make_communicator(MPI_COMM_WORLD);
+  CommunicatorOptions options;
+  options.timeout = std::chrono::minutes(1);
+  const auto inner = make_communicator(MPI_COMM_WORLD, options);
   const double bytes = double(width) * 4 * (inner->size() - 1) / inner->size();
   const SimulatedLink link{
       std::chrono::nanoseconds(std::llround(latency_seconds * 1e9)),
@@ -144,9 +146,12 @@ void measure(Report& report, int rounds) {
               : times.computation + communication;
       ratios[v].push_back(largest_of_all(*inner, times.step / limit));
     }
+  // Without overlap the run must take the sum, or the link costs nothing.
   for (std::size_t v = 0; v < std::size(variants); ++v)
-    report.add(summarize("O1", variants[v].what, std::move(ratios[v]),
-                         Goal::at_most, 1.10));
+    report.add(
+        summarize("O1", variants[v].what, std::move(ratios[v]),
+                  variants[v].overlaps() ? Goal::at_most : Goal::at_least,
+                  variants[v].overlaps() ? 1.10 : 0.95));
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ enum class Schedule { at_step, after_backward };
 
 /// at_step: the gather is complete when step() returns.
 /// overlapped: buckets are gathered while the next forward pass runs, in its
-/// order and one bucket ahead. ShardedOptimizer::parameter() waits for its own
-/// bucket and starts the next one; views that were taken before step() may be
+/// order and one bucket ahead (with a thread, as fast as they come, two at a
+/// time). ShardedOptimizer::parameter() waits for its own bucket and starts the
+/// next one; views that were taken before step() may be
 /// read after wait_parameters() only.
 enum class GatherMode { at_step, overlapped };
 
@@ -33,12 +34,12 @@ enum class GatherMode { at_step, overlapped };
 /// thread: one of the optimizer's own. Needs an MPI that was initialised with
 /// MPI_THREAD_MULTIPLE, and a core that is idle.
 /// calls: no thread. Transfers go on when the caller calls mark_ready(),
-/// parameter() and step(); what the network does by itself goes on anyway. A
-/// rank that waits in parameter() then waits for calls of the others: read
-/// parameters on every rank, or call wait_parameters() on every rank before
-/// one of them reads alone.
-/// automatic: a thread where something overlaps, MPI permits it and every rank
-/// has a spare core.
+/// zero_gradients(), step(), parameter() or another call that waits; what the
+/// network does by itself goes on anyway. A rank that waits in parameter() then
+/// waits for calls of the others: read parameters on every rank, or call
+/// wait_parameters() on every rank before one of them reads alone. automatic: a
+/// thread where something overlaps, MPI permits it and every rank has a spare
+/// core.
 enum class Progress { automatic, thread, calls };
 
 /// What step() does when the averaged gradient holds a NaN or an infinity,

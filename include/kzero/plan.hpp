@@ -101,6 +101,12 @@ class Plan {
   /// parameters come last, and are neither reduced nor gathered.
   std::span<const Bucket> buckets() const { return buckets_; }
 
+  /// Throws std::out_of_range for a bucket that is not there.
+  const Buffer& buffer_of(std::int64_t bucket) const {
+    return buffers_.at(static_cast<std::size_t>(
+        buckets_.at(static_cast<std::size_t>(bucket)).buffer));
+  }
+
   /// How many of them are not of frozen parameters.
   std::int64_t trained_buckets() const { return trained_buckets_; }
 

@@ -67,9 +67,11 @@ class Group {
 /// transfers overlap (OptimizerOptions::schedule and gather). Its end waits for
 /// no other rank: gathers that are under way then go on when another optimizer
 /// is made or steps, and end in MPI_Finalize at the latest, and so long its
-/// memory is kept; reductions are dropped. After a CommunicationError
-/// the optimizer is unusable; after any other exception it is as it was, where
-/// nothing else is said. One that was moved from throws InvalidArgument.
+/// memory is kept; reductions are dropped. MPI_Finalize ends what is under way
+/// of an optimizer that is still alive. After InvalidArgument the optimizer is
+/// as it was, where nothing else is said; after a NonfiniteError as that says;
+/// after any other exception (CommunicationError, no memory) it is unusable.
+/// One that was moved from throws InvalidArgument.
 class ShardedOptimizer {
  public:
   /// Collective. The state lies in the memory space of ExecutionSpace, and the
@@ -132,7 +134,8 @@ class ShardedOptimizer {
 
   /// Calls f(parameter view, gradient view), both of one extent, with the
   /// parameter's run-time types. f must accept every combination. The gradient
-  /// of a frozen parameter is a view of no elements.
+  /// of a frozen parameter is a view of no elements. Waits and throws as
+  /// parameter() does.
   template <class F>
   void visit(ParameterId id, F&& f) {
     visit_dtype(parameters()[id].dtype, [&](auto value) {
@@ -157,8 +160,9 @@ class ShardedOptimizer {
   /// Collective. Likewise, from root's views as they are.
   void broadcast_parameters(int root = 0);
 
-  /// Local. Main parameters of 16-bit parameters, and of those in the caller's
-  /// memory, from the parameters.
+  /// Main parameters of 16-bit parameters, and of those in the caller's memory,
+  /// from the parameters. Waits for all gathers under way: local, but see
+  /// Progress::calls. Throws InvalidArgument between a mark and step().
   void reload_main_from_parameters();
 
   /// Local. Those in the caller's memory too. Throws InvalidArgument between a
@@ -182,8 +186,8 @@ class ShardedOptimizer {
   /// the caller.
   /// Throws NonfiniteError as Nonfinite::throw_after says, with parameters and
   /// state of the last good step; InvalidArgument when the ranks have set
-  /// different hyperparameters: parameters and state are unchanged, and the
-  /// gradients are averaged and kept for the next call of step().
+  /// different hyperparameters: parameters, state and marked gradients are
+  /// unchanged, and step() can be called again.
   StepReport step();
 
   /// Collective. Calls closure, which computes gradients and returns this
@@ -268,7 +272,8 @@ class ParameterWriter {
     return optimizer_->parameter<D>(id);
   }
 
-  /// Calls f(view) with the view of one extent of the run-time type.
+  /// Calls f(view) with the view of one extent of the run-time type. Throws as
+  /// parameter() does.
   template <class F>
   void visit(ParameterId id, F&& f) {
     visit_dtype(optimizer_->parameters()[id].dtype, [&](auto value) {

@@ -14,8 +14,7 @@ namespace kzero {
 /// ready: a parameter was marked; index is the parameter's.
 /// reduce_begin: a bucket's reduction was started; reduce_end: it has been
 /// added up. gather_begin and gather_end likewise; index is the bucket's.
-/// read_begin, read_end: a wait for a bucket outside of step(), or before its
-/// reductions; index is the bucket's.
+/// read_begin, read_end: parameter() or wait_parameter() waited for the bucket.
 /// step_begin, step_end: index counts the calls of step() from 0.
 enum class TraceKind {
   ready,
@@ -38,7 +37,8 @@ struct TraceEvent {
 /// Grows by one event at a time until it is cleared; any thread may call it.
 class Trace {
  public:
-  void record(TraceKind kind, std::int64_t index);
+  /// Without memory for it the event is lost.
+  void record(TraceKind kind, std::int64_t index) noexcept;
   void clear();
   /// In the order in which they were recorded.
   std::vector<TraceEvent> events() const;

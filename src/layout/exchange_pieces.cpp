@@ -7,26 +7,17 @@
 #include <iterator>
 
 namespace kzero::detail {
-namespace {
-
-const Buffer& buffer_of(const Plan& plan, std::int64_t bucket) {
-  const Bucket& in = plan.buckets()[static_cast<std::size_t>(bucket)];
-  return plan.buffers()[static_cast<std::size_t>(in.buffer)];
-}
-
-}  // namespace
-
 Pieces reduction_pieces(const Plan& plan, std::int64_t bucket) {
   return cut_reduction(
       plan.shards(bucket),
-      {.element_bytes = size_of(buffer_of(plan, bucket).gradient_dtype),
+      {.element_bytes = size_of(plan.buffer_of(bucket).gradient_dtype),
        .bytes = plan.bucket_bytes(),
        .granularity = tile_elements});
 }
 
 Pieces gather_pieces(const Plan& plan, std::int64_t bucket) {
   return cut_gather(plan.shards(bucket),
-                    {.element_bytes = size_of(buffer_of(plan, bucket).dtype),
+                    {.element_bytes = size_of(plan.buffer_of(bucket).dtype),
                      .bytes = plan.bucket_bytes(),
                      .granularity = alignment_elements});
 }
@@ -34,7 +25,7 @@ Pieces gather_pieces(const Plan& plan, std::int64_t bucket) {
 std::int64_t gather_piece_bytes(const Plan& plan) {
   std::int64_t most = 0;
   for (std::int64_t b = 0; b < std::ssize(plan.buckets()); ++b) {
-    const Buffer& buffer = buffer_of(plan, b);
+    const Buffer& buffer = plan.buffer_of(b);
     if (buffer.external)
       most = std::max(most, plan.ranks() * gather_pieces(plan, b).length *
                                 size_of(buffer.dtype));

@@ -16,9 +16,7 @@ std::int64_t reduction_staging(const Plan& plan, int rank) {
   std::int64_t slot = 0;
   const std::int64_t peers = plan.ranks() - 1;
   for (std::int64_t b = 0; b < plan.trained_buckets(); ++b) {
-    const int buffer = plan.buckets()[static_cast<std::size_t>(b)].buffer;
-    const std::int64_t element = size_of(
-        plan.buffers()[static_cast<std::size_t>(buffer)].gradient_dtype);
+    const std::int64_t element = size_of(plan.buffer_of(b).gradient_dtype);
     // No piece is larger than the first one.
     const Range first =
         detail::reduction_pieces(plan, b).of(0, plan.shards(b).size(rank));

@@ -13,8 +13,7 @@ namespace kzero::detail {
 namespace {
 
 int chunk_of(const Plan& plan, std::int64_t bucket) {
-  const Bucket& of = plan.buckets()[static_cast<std::size_t>(bucket)];
-  return plan.buffers()[static_cast<std::size_t>(of.buffer)].chunk;
+  return plan.buffer_of(bucket).chunk;
 }
 
 }  // namespace
@@ -40,10 +39,9 @@ Gathers::Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const std::int64_t bucket = order_[i];
     position_[static_cast<std::size_t>(bucket)] = static_cast<std::int64_t>(i);
-    std::int64_t pieces = 1;
-    if (is_external(bucket)) {
-      pieces = std::max(gather_pieces(plan, bucket).count, std::int64_t{1});
-    }
+    // Of nothing but empty parameters there are no pieces.
+    const std::int64_t pieces =
+        is_external(bucket) ? gather_pieces(plan, bucket).count : 1;
     for (std::int64_t piece = 0; piece < pieces; ++piece)
       transfers_.push_back({bucket, piece, piece == 0, piece == pieces - 1});
     end_.push_back(std::ssize(transfers_));
@@ -57,21 +55,39 @@ Gathers::Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
 }
 
 bool Gathers::is_external(std::int64_t bucket) const {
-  const Bucket& of = plan_.buckets()[static_cast<std::size_t>(bucket)];
-  return plan_.buffers()[static_cast<std::size_t>(of.buffer)].external;
+  return plan_.buffer_of(bucket).external;
 }
 
 void Gathers::begin(Ahead ahead) {
   started_ = ended_ = 0;
   open_ = ahead == Ahead::all ? std::ssize(order_)
                               : std::min<std::int64_t>(1, std::ssize(order_));
-  under_way_.store(!order_.empty(), std::memory_order_release);
+  under_way_.store(!transfers_.empty(), std::memory_order_release);
+}
+
+void Gathers::run_to_end() {
+  open_ = std::ssize(order_);
+  if (staged_.empty()) window_ = std::ssize(transfers_);
 }
 
 void Gathers::leave() {
   left_ = true;
-  if (staged_.empty()) window_ = std::ssize(transfers_);
-  open_ = std::ssize(order_);
+  run_to_end();
+  if (staged_.empty()) return;
+  // Room for every piece that has still to start.
+  for (std::int64_t t = 0; t < std::ssize(transfers_); ++t) {
+    const std::int64_t bucket = transfers_[static_cast<std::size_t>(t)].bucket;
+    std::byte* memory = nullptr;
+    if (t >= started_ && is_external(bucket)) {
+      rooms_.push_back(communicator_->allocate(
+          communicator_->size() * gather_pieces(plan_, bucket).length *
+          size_of(plan_.buffer_of(bucket).dtype)));
+      memory = static_cast<std::byte*>(rooms_.back().get());
+    }
+    staged_apart_.emplace_back(memory, communicator_->size());
+  }
+  first_apart_ = started_;
+  window_ = std::ssize(transfers_);
 }
 
 bool Gathers::start(const Hands& hands) {

@@ -11,6 +11,7 @@
 #include <kzero/communicator.hpp>
 #include <kzero/plan.hpp>
 #include <kzero/trace.hpp>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -41,8 +42,10 @@ class Gathers {
   /// way.
   void begin(Ahead ahead);
 
-  /// From now on all go to their end, as many at a time as can, so that they
-  /// need few calls; what comes for the caller's own memory is dropped.
+  /// From now on all go to their end, and need few calls.
+  void run_to_end();
+  /// Likewise without the caller, whose own memory may be gone: what comes for
+  /// it goes to memory of their own.
   void leave();
 
   /// Whether a bucket has still to come. May be called while another thread
@@ -77,7 +80,9 @@ class Gathers {
   }
   /// No two that are under way have the same.
   StagedPiece& staged(std::int64_t transfer) {
-    return staged_[static_cast<std::size_t>(transfer) % staged_.size()];
+    return transfer < first_apart_
+               ? staged_[static_cast<std::size_t>(transfer) % staged_.size()]
+               : staged_apart_[static_cast<std::size_t>(transfer)];
   }
   bool is_external(std::int64_t bucket) const;
   ExternalBucket external(std::int64_t bucket) const {
@@ -90,6 +95,10 @@ class Gathers {
   std::span<const BucketWork> buckets_;
   std::int64_t window_;
   bool left_ = false;
+  // When left: the pieces of transfers from the first one on that starts then.
+  std::vector<std::shared_ptr<void>> rooms_;
+  std::vector<StagedPiece> staged_apart_;
+  std::int64_t first_apart_ = std::numeric_limits<std::int64_t>::max();
   std::shared_ptr<Trace> trace_;
   std::vector<std::int64_t> order_;     // of buckets
   std::vector<std::int64_t> position_;  // by bucket, in order_

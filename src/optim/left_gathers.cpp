@@ -3,6 +3,8 @@
 
 #include "optim/left_gathers.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -17,6 +19,7 @@ namespace {
 struct LeftGathers {
   std::mutex mutex;
   std::list<std::unique_ptr<OptimizerCore>> all;
+  std::list<OptimizerCore*> alive;
   bool at_finalize = false;
 };
 
@@ -42,12 +45,22 @@ void advance() {
 void wait_for_all() {
   try {
     const std::lock_guard lock(left().mutex);
+    std::list<OptimizerCore*> alive;
+    for (OptimizerCore* core : left().alive)
+      if (core->end_transfers()) alive.push_back(core);
     std::chrono::milliseconds longest(0);
     for (const auto& core : left().all)
       longest = std::max(longest, core->communicator->timeout());
+    for (const OptimizerCore* core : alive)
+      longest = std::max(longest, core->communicator->timeout());
     WaitClock clock(longest);
-    for (advance(); !left().all.empty() && !clock.expired(); advance())
+    while (true) {
+      advance();
+      std::erase_if(alive,
+                    [](OptimizerCore* core) { return has_ended(*core); });
+      if ((left().all.empty() && alive.empty()) || clock.expired()) break;
       std::this_thread::yield();
+    }
     left().all.clear();
   } catch (...) {
     // Then MPI_Finalize goes on as it would have done.
@@ -58,12 +71,23 @@ void wait_for_all() {
 
 void finish_later(std::unique_ptr<OptimizerCore> core) {
   const std::lock_guard lock(left().mutex);
-  if (!left().at_finalize && core->communicator->size() > 1) {
+  left().all.push_back(std::move(core));
+  advance();
+}
+
+void remember(OptimizerCore& core) {
+  if (core.communicator->size() == 1) return;
+  const std::lock_guard lock(left().mutex);
+  if (!left().at_finalize) {
     call_at_finalize(wait_for_all);
     left().at_finalize = true;
   }
-  left().all.push_back(std::move(core));
-  advance();
+  left().alive.push_back(&core);
+}
+
+void forget(OptimizerCore& core) noexcept {
+  const std::lock_guard lock(left().mutex);
+  std::erase(left().alive, &core);
 }
 
 void advance_left_gathers() {
@@ -73,6 +97,7 @@ void advance_left_gathers() {
 
 void EndOfCore::operator()(OptimizerCore* core) const noexcept {
   std::unique_ptr<OptimizerCore> owned(core);
+  forget(*core);
   try {
     if (owned->leave_gathers()) finish_later(std::move(owned));
   } catch (...) {

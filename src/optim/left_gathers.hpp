@@ -17,6 +17,11 @@ class OptimizerCore;
 /// timeout of its communicator at most.
 void finish_later(std::unique_ptr<OptimizerCore> core);
 
+/// Of one that overlaps and is alive: MPI_Finalize ends what is under way, and
+/// its thread.
+void remember(OptimizerCore& core);
+void forget(OptimizerCore& core) noexcept;
+
 /// Gathers of those that are kept go on, without a wait; what has ended is
 /// destroyed.
 void advance_left_gathers();

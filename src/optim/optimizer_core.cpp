@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <kzero/error.hpp>
+#include <system_error>
 #include <unordered_map>
 
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/message.hpp"
+#include "optim/left_gathers.hpp"
 #include "optim/spare_core.hpp"
 #include "storage/kokkos_support.hpp"
 
@@ -44,11 +46,14 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
     if (threaded_) progress_.start([this] { return advance(Hands()); });
   } catch (const CommunicationError&) {
     throw;
+  } catch (const std::system_error& error) {
+    problem = concat("a thread for the optimizer: ", error.what());
   } catch (const std::exception& error) {
     problem = concat("memory for the optimizer: ", error.what());
   }
   throw_on_all(problem);
   set_up_steps();
+  if (overlaps()) remember(*this);
 }
 
 Nonfinite OptimizerCore::nonfinite() const {
@@ -109,6 +114,12 @@ void OptimizerCore::set_up_plan() {
     segment_begin_[i] += segment_begin_[i - 1];
 }
 
+// It sends over the model-parallel group as well.
+bool OptimizerCore::permits_a_thread() const {
+  return communicator->concurrent() &&
+         (!options.model_parallel || options.model_parallel->concurrent());
+}
+
 // Collective.
 void OptimizerCore::set_up_progress() {
   reduce_communicator =
@@ -126,7 +137,7 @@ void OptimizerCore::set_up_progress() {
     progress_choice_ += " (chosen by option)";
     return;
   }
-  std::int64_t concurrent = communicator->concurrent() ? 1 : 0;
+  std::int64_t concurrent = permits_a_thread() ? 1 : 0;
   communicator->all_reduce({&concurrent, 1}, Extremum::minimum,
                            {"optimizer set-up"});
   if (communicator->size() == 1) {

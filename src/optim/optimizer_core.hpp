@@ -53,20 +53,24 @@ class OptimizerCore {
   OptimizerCore(const OptimizerCore&) = delete;
   OptimizerCore& operator=(const OptimizerCore&) = delete;
 
-  /// Runs a call that uses transfers. When one fails, this call and all later
-  /// ones throw: what peers have sent is no longer known.
+  /// Runs a call that uses transfers. When it fails half-way, this call and all
+  /// later ones throw: what peers have sent is no longer known.
   template <class F>
   decltype(auto) run(F&& call) {
     require_usable();
     try {
       return call();
-    } catch (const CommunicationError& error) {
+    } catch (const InvalidArgument&) {
+      throw;
+    } catch (const NonfiniteError&) {
+      throw;
+    } catch (const std::exception& error) {
       failure_ = error.what();
       throw;
     }
   }
 
-  // The pipeline (step.cpp).
+  // The pipeline (ready.cpp and step.cpp).
   StepReport step(std::optional<double> loss);
   void mark_ready(ParameterId id, const ExecutionSpace& space);
   void zero_gradients(const ExecutionSpace& space);
@@ -77,8 +81,10 @@ class OptimizerCore {
   void finish_gather(int chunk);
 
   // The end (left_gathers.cpp). The caller is gone, and so may be its views.
-  /// Drops reductions and ends the thread. False when there is nothing that
-  /// could go on.
+  /// Drops reductions and ends the thread; gathers can go on. False when there
+  /// are none.
+  bool end_transfers() noexcept;
+  /// Likewise, and nothing goes to the caller's memory any more.
   bool leave_gathers() noexcept;
   /// Gathers go on, without a wait. False when they have ended.
   bool advance_left_gathers();
@@ -171,11 +177,13 @@ class OptimizerCore {
 
  private:
   void require_usable() const;
+  void require_mpi(const char* what) const;
   /// Collective. Every rank of the model throws InvalidArgument when any has a
   /// problem.
   void throw_on_all(const std::string& problem);
   void agree(std::string problem);
   void set_up_plan();
+  bool permits_a_thread() const;
   void set_up_progress();
   void set_up_groups();
   void set_up_storage();
@@ -237,6 +245,7 @@ class OptimizerCore {
   std::atomic<std::int64_t> released_ = 0;
   std::int64_t summed_tiles_ = 0;  // leading ones, in this step
   bool threaded_ = false;
+  bool ended_ = false;           // transfers, with MPI or with this optimizer
   std::string failure_;          // of a transfer, which ended this optimizer
   std::string progress_choice_;  // for people
   std::array<double, phases> seconds_ = {};

@@ -3,8 +3,12 @@
 
 #include "optim/progress.hpp"
 
+#include <signal.h>
+
 #include <chrono>
 #include <utility>
+
+#include "optim/spare_core.hpp"
 
 namespace kzero::detail {
 namespace {
@@ -28,9 +32,20 @@ void ProgressThread::stop() noexcept {
   thread_.join();
 }
 
+// Signals are the caller's threads' business.
 void ProgressThread::start(std::function<Advance()> pass) {
   pass_ = std::move(pass);
-  thread_ = std::thread([this] { run(); });
+  sigset_t all;
+  sigset_t before;
+  (void)sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (...) {
+    (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void ProgressThread::wake() {
@@ -52,6 +67,7 @@ bool ProgressThread::wait_for_work(bool idle, std::int64_t& seen) {
 }
 
 void ProgressThread::run() {
+  use_cores_of_process();
   Advance last = Advance::idle;
   std::int64_t seen = 0;
   int fruitless = 0;

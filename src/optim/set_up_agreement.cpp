@@ -116,8 +116,7 @@ void OptimizerCore::validate_options() const {
   require_known("schedule", options.schedule, Schedule::after_backward);
   require_known("gather", options.gather, GatherMode::overlapped);
   require_known("progress", options.progress, Progress::calls);
-  if (options.progress == Progress::thread && overlaps() &&
-      !communicator->concurrent())
+  if (options.progress == Progress::thread && overlaps() && !permits_a_thread())
     throw InvalidArgument(
         "progress is thread, but MPI was not initialised with "
         "MPI_THREAD_MULTIPLE: ask MPI_Init_thread for it, or use "

@@ -7,6 +7,9 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -26,17 +29,33 @@ struct Cores {
   std::int64_t threads = 0;  // of computation, of this rank
 };
 
+#ifdef __linux__
+/// Of all threads together: an OpenMP run time binds each to a place of its
+/// own.
+cpu_set_t cores_of_process() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  std::error_code error;
+  const std::filesystem::directory_iterator tasks("/proc/self/task", error);
+  for (const auto& task : tasks) {
+    cpu_set_t one;
+    const int id = std::atoi(task.path().filename().c_str());
+    if (sched_getaffinity(id, sizeof one, &one) == 0) CPU_OR(&all, &all, &one);
+  }
+  return all;
+}
+#endif
+
 Cores cores_of_this_rank(int threads) {
   std::array<char, 256> host{};
   (void)gethostname(host.data(), host.size() - 1);
   Cores cores;
-  cores.place = hash(host.data(), host.size(), 0);
+  cores.place = hash(host.data(), host.size());
   cores.count = std::thread::hardware_concurrency();
   cores.threads = threads;
 #ifdef __linux__
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+  const cpu_set_t set = cores_of_process();
+  if (CPU_COUNT(&set) > 0) {
     cores.place = hash(&set, sizeof set, cores.place);
     cores.count = CPU_COUNT(&set);
   }
@@ -45,6 +64,17 @@ Cores cores_of_this_rank(int threads) {
 }
 
 }  // namespace
+
+void use_cores_of_process() noexcept {
+#ifdef __linux__
+  try {
+    const cpu_set_t set = cores_of_process();
+    if (CPU_COUNT(&set) > 0) (void)sched_setaffinity(0, sizeof set, &set);
+  } catch (...) {
+    // Then it stays where it is.
+  }
+#endif
+}
 
 bool every_rank_has_a_spare_core(Communicator& communicator, int threads) {
   const Cores mine = cores_of_this_rank(threads);

@@ -31,86 +31,6 @@ double clip_coefficient(std::optional<double> clip_norm, double norm) {
 
 }  // namespace
 
-void OptimizerCore::mark_ready(ParameterId id, const ExecutionSpace& on) {
-  marks_.mark(id);
-  averaged_is_valid_ = false;
-  fetch_gradient(parameters[id].storage, on);
-  fence(on, "kzero::ready");
-  const AddSeconds timer(seconds(Phase::ready));
-  if (options.trace) options.trace->record(TraceKind::ready, id.index);
-  if (overlaps_backward()) {
-    disagreed_ = false;  // its hyperparameters may go out now
-    readiness_.mark(plan.placement(id).bucket);
-    released_.store(readiness_.leading(), std::memory_order_release);
-    progress_.wake();
-  }
-  advance_here();
-}
-
-void OptimizerCore::zero_gradients(const ExecutionSpace& on) {
-  // After a disagreement the caller may begin the step anew.
-  if (disagreed_)
-    forget_step();
-  else
-    require_unmarked("zero_gradients");
-  averaged_is_valid_ = false;
-  storage->zero_gradients(on);
-  advance_here();
-}
-
-void OptimizerCore::forget_reductions() {
-  rules_agreement_.clear();
-  reductions_.clear();
-  released_ = 0;
-  summed_tiles_ = 0;
-}
-
-void OptimizerCore::forget_step() {
-  marks_.clear();
-  readiness_.clear();
-  forget_reductions();
-  disagreed_ = false;
-}
-
-void OptimizerCore::start_reductions(std::int64_t count) {
-  if (count == 0) return;
-  rules_agreement_.start(rules_hash_);
-  reductions_.start(count);
-}
-
-// From the caller's own memory to its bucket. For a name of several that are
-// tied: the last one finds the gradient complete.
-void OptimizerCore::fetch_gradient(ParameterId id, const ExecutionSpace& on) {
-  const ParameterInfo& info = parameters[id];
-  if (!info.external) return;
-  read_array(on, info.external->gradient,
-             bucket_of(id).gradients +
-                 in_bucket(id).begin * size_of(info.gradient_dtype));
-}
-
-// Where nothing was marked, everything is ready now.
-void OptimizerCore::fetch_unmarked() {
-  if (marks_.any()) {
-    zero_unmarked();
-    return;
-  }
-  for (std::int64_t i = 0; i < parameters.size(); ++i)
-    if (parameters[{i}].storage.index == i && !parameters[{i}].frozen)
-      fetch_gradient({i}, space);
-}
-
-// Once something was marked, what was not counts as zero: whatever its
-// gradient holds.
-void OptimizerCore::zero_unmarked() {
-  marks_.for_each_unmarked([this](ParameterId id) {
-    const BucketWork& bucket = bucket_of(id);
-    const Range range = in_bucket(id);
-    const std::int64_t bytes = size_of(bucket.gradient_dtype);
-    zero_bytes(bucket.gradients + range.begin * bytes, range.size() * bytes,
-               space);
-  });
-}
-
 TileWork OptimizerCore::tile_work(double scale, double clip) {
   return {host_kernels(), tiles,   buckets, classes, marks_,
           model_.counted, totals_, trust_,  scale,   clip};
@@ -131,30 +51,6 @@ void OptimizerCore::sum(const Arrival& arrival, const Hands& hands,
                    if (update_at_once) work.update(tile);
                  });
   summed_tiles_ = end;
-}
-
-// What has come of buckets that went out before step() is added up. This rank
-// has marked all their parameters: none of them is kept.
-Advance OptimizerCore::advance(const Hands& hands) {
-  start_reductions(released_.load(std::memory_order_acquire));
-  bool moved = false;
-  if (rules_agreement_.known() && rules_agreement_.agreed()) {
-    if (const Arrival arrival = reductions_.poll();
-        arrival.contributions != nullptr) {
-      sum(arrival, hands, false);
-      moved = true;
-    }
-  }
-  moved = gathers_->advance(hands) || moved;
-  if (moved) return Advance::moved;
-  return reductions_.under_way() || gathers_->under_way() ? Advance::waiting
-                                                          : Advance::idle;
-}
-
-void OptimizerCore::advance_here() {
-  if (progress_.running() || !overlaps()) return;
-  while (advance(Hands(space)) == Advance::moved) {
-  }
 }
 
 // Every bucket that is not under way goes out. Where the ranks'
@@ -307,6 +203,7 @@ void OptimizerCore::take_times(StepRecord& record) {
 
 StepReport OptimizerCore::step(std::optional<double> loss) {
   const Region region("kzero::step");
+  require_mpi("step");
   detail::advance_left_gathers();
   const auto turn = progress_.take();
   if (options.trace) options.trace->record(TraceKind::step_begin, calls_);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // Waits for the gathers that a step has left under way.
-#include <algorithm>
 #include <kzero/error.hpp>
+#include <set>
 
 #include "core/message.hpp"
 #include "optim/optimizer_core.hpp"
@@ -19,11 +19,17 @@ void OptimizerCore::require_usable() const {
   progress_.check();
 }
 
+void OptimizerCore::require_mpi(const char* what) const {
+  if (ended_)
+    throw CommunicationError(
+        concat(what, " after MPI_Finalize: let that be the last call"));
+}
+
 void OptimizerCore::wait_for_parameter(ParameterId id) {
   const std::int64_t bucket = plan.placement(id).bucket;
   if (gathers_->under_way() && bucket < trained_buckets()) {
-    const auto turn = progress_.take();
     const AddSeconds timer(seconds(Phase::read));
+    const auto turn = progress_.take();
     gathers_->wait_for_bucket(bucket, Hands(space));
   }
   advance_here();
@@ -31,20 +37,31 @@ void OptimizerCore::wait_for_parameter(ParameterId id) {
 
 void OptimizerCore::wait_for_all_parameters() {
   if (!gathers_->under_way()) return;
-  const auto turn = progress_.take();
   const AddSeconds timer(seconds(Phase::read));
+  const auto turn = progress_.take();
   gathers_->wait_for_all(Hands(space));
 }
 
-bool OptimizerCore::leave_gathers() noexcept {
+bool OptimizerCore::end_transfers() noexcept {
+  ended_ = true;
   progress_.stop();
   reductions_ = Reductions();
+  rules_agreement_ = RulesAgreement();
   if (!failure_.empty() || progress_.failed()) {
     storage->keep_buckets();
     return false;
   }
-  if (!gathers_->under_way()) return false;
-  gathers_->leave();
+  gathers_->run_to_end();
+  return gathers_->under_way();
+}
+
+bool OptimizerCore::leave_gathers() noexcept {
+  if (!end_transfers()) return false;
+  try {
+    gathers_->leave();
+  } catch (...) {
+    // Without memory for it they go on a few at a time.
+  }
   return true;
 }
 
@@ -54,20 +71,20 @@ bool OptimizerCore::advance_left_gathers() {
 }
 
 void OptimizerCore::finish_gather(int chunk) {
-  const auto known = plan.buffers();
-  if (std::none_of(known.begin(), known.end(),
-                   [&](const Buffer& each) { return each.chunk == chunk; })) {
+  std::set<int> known;
+  for (const Buffer& each : plan.buffers()) known.insert(each.chunk);
+  if (!known.contains(chunk)) {
     std::string chunks;
-    for (const Buffer& each : known)
-      chunks += concat(chunks.empty() ? "" : ", ", each.chunk);
+    for (const int each : known)
+      chunks += concat(chunks.empty() ? "" : ", ", each);
     throw InvalidArgument(
         concat("finish_gather: no parameter is in chunk ", chunk,
                " (expected one of ", chunks.empty() ? "none" : chunks,
                "): give ParameterOptions::chunk of a parameter"));
   }
   if (!gathers_->under_way()) return;
-  const auto turn = progress_.take();
   const AddSeconds timer(seconds(Phase::read));
+  const auto turn = progress_.take();
   gathers_->wait_for_chunk(chunk, Hands(space));
 }
 

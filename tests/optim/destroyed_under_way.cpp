@@ -7,12 +7,14 @@
 #include <mpi.h>
 
 #include <Kokkos_Core.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <kzero/kzero.hpp>
 #include <optional>
 #include <random>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -31,10 +33,15 @@ OptimizerOptions options_of(Progress progress) {
   return options;
 }
 
+/// Of the program's own: nothing may come here when the optimizer is gone.
+std::vector<float> own_value(width), own_gradient(width);
+
 ParameterSet model() {
   ParameterSet set;
-  for (int i = 0; i < parameters; ++i)
+  for (int i = 0; i + 1 < parameters; ++i)
     set.add("p" + std::to_string(i), {width});
+  set.add("own", ExternalArray{own_value.data(), DType::float32, {width}},
+          ExternalArray{own_gradient.data(), DType::float32, {width}});
   return set;
 }
 
@@ -78,6 +85,8 @@ int main(int argc, char* argv[]) {
          {Progress::calls, Progress::thread, Progress::calls}) {
       train_and_leave(communicator, progress, end);
     }
+    std::fill(own_value.begin(), own_value.end(), 77.0f);
+    std::fill(own_gradient.begin(), own_gradient.end(), 0.0f);
     // Of others that are destroyed when they have stepped, moved from and
     // assigned to.
     ShardedOptimizer first(communicator, model(), options_of(Progress::calls));
@@ -86,6 +95,10 @@ int main(int argc, char* argv[]) {
         ShardedOptimizer(communicator, model(), options_of(Progress::calls));
     first.step();
     if (first.parameter<float*>({0})(0) != 0.0f) std::exit(4);
+    first.wait_parameters();
+    // The new ones began with it, and stepped by nothing.
+    for (const float value : own_value)
+      if (value != 77.0f) std::exit(5);
   }
   Kokkos::finalize();
   MPI_Finalize();

@@ -214,6 +214,41 @@ TYPED_TEST(ExternalTraining, HasTheBitsOfBuckets) {
   }
 }
 
+// Of empty parameters alone there is nothing to gather.
+TYPED_TEST(ExternalTraining, MayBeEmpty) {
+  using T = typename TypeParam::Value;
+  using G = typename TypeParam::Slope;
+  for (const Mode& mode : all_modes()) {
+    const Own own = transposed<T, G>(0, 3);
+    ParameterSet set;
+    const ParameterId id =
+        set.add("w", own.value, own.gradient, typed(dtype_of<T>));
+    ShardedOptimizer optimizer(world(), set, mode.in(options_of(false)));
+    for (int step = 0; step < 2; ++step) {
+      optimizer.mark_ready(id);
+      EXPECT_TRUE(optimizer.step().updated());
+      optimizer.wait_parameter(id);
+    }
+    EXPECT_EQ(optimizer.update_count(id), 2);
+  }
+}
+
+// Main parameters from what a step has left under way.
+TYPED_TEST(ExternalTraining, ReloadsWhatTheLastStepGives) {
+  for (const Mode& mode : all_modes()) {
+    SCOPED_TRACE(name_of(mode));
+    Twins<typename TypeParam::Value, typename TypeParam::Slope> twins(
+        world(), mode, false);
+    std::mt19937 random(7);
+    for (int step = 0; step < 4; ++step) {
+      twins.step(random, step);
+      twins.external->reload_main_from_parameters();
+      twins.plain->reload_main_from_parameters();
+      if (this->HasFatalFailure()) return;
+    }
+  }
+}
+
 TYPED_TEST(ExternalTraining, HasNoParameterBucket) {
   Twins<typename TypeParam::Value, typename TypeParam::Slope> twins(
       world(), Mode(), false);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "optim/overlap_model.hpp"
+#include "support/counting_communicator.hpp"
 #include "support/grid.hpp"
 
 namespace kzero::test {
@@ -118,6 +119,29 @@ TEST_P(OverlapAgreement, StopsEveryPartOfAModel) {
   if (grid.data->size() == 1) return;
   const bool odd = grid.data->rank() == 1 && grid.model->rank() == 1;
   EXPECT_EQ(train(grid.data, odd, true), expected);
+}
+
+/// As of an MPI without MPI_THREAD_MULTIPLE.
+class OneThread : public CountingCommunicator {
+ public:
+  using CountingCommunicator::CountingCommunicator;
+  bool concurrent() const override { return false; }
+};
+
+// The thread sends over the model-parallel group as well.
+TEST_P(OverlapAgreement, AThreadNeedsAModelGroupThatPermitsIt) {
+  const auto ranks = world()->size();
+  if (ranks % 2 != 0) return;
+  const Grid grid(2);
+  options.model_parallel = std::make_shared<OneThread>(grid.model);
+  if (GetParam() == Progress::thread) {
+    EXPECT_THROW(ShardedOptimizer(grid.data, model.set, options),
+                 InvalidArgument);
+    return;
+  }
+  options.progress = Progress::automatic;
+  ShardedOptimizer optimizer(grid.data, model.set, options);
+  EXPECT_NE(optimizer.describe().find("progress: calls"), std::string::npos);
 }
 
 std::string progress_name(const testing::TestParamInfo<Progress>& each) {

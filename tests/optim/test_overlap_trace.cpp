@@ -128,6 +128,43 @@ TEST_P(OverlapTrace, OneChunkIsUsedWhileTheNextIsUnderWay) {
   EXPECT_EQ(optimizer.parameter<const float*>({layers - 1})(0), -1.0f);
 }
 
+// Chunks that are declared in another order than they are used in.
+TEST_P(OverlapTrace, ChunksAreGatheredInTheirOrder) {
+  ParameterSet set;
+  for (std::int64_t l = 0; l < layers; ++l) {
+    ParameterOptions options;
+    options.chunk = int((layers - l) % 3);
+    set.add(detail::concat("layers/", l), {width}, options);
+  }
+  OptimizerOptions options =
+      Mode{Schedule::after_backward, GatherMode::overlapped, GetParam()}.in({});
+  options.plan.bucket_bytes = width * 4;
+  options.trace = trace;
+  ShardedOptimizer optimizer(world(), set, options);
+  optimizer.step();
+  for (const int chunk : {0, 1, 2}) {
+    optimizer.finish_gather(chunk);
+    int ended = 0;
+    for (const TraceEvent& event : trace->events())
+      if (event.kind == TraceKind::gather_end &&
+          optimizer.plan().buffer_of(event.index).chunk <= chunk)
+        ++ended;
+    int expected_ends = 0;
+    for (std::int64_t b = 0; b < optimizer.plan().trained_buckets(); ++b)
+      if (optimizer.plan().buffer_of(b).chunk <= chunk) ++expected_ends;
+    EXPECT_EQ(ended, expected_ends) << "chunk " << chunk;
+  }
+  int last = 0;
+  for (const TraceEvent& event : trace->events()) {
+    if (event.kind != TraceKind::gather_begin) continue;
+    const int chunk = optimizer.plan().buffer_of(event.index).chunk;
+    EXPECT_GE(chunk, last);
+    last = chunk;
+  }
+  EXPECT_EQ(last, 2);
+  EXPECT_THROW(optimizer.finish_gather(3), InvalidArgument);
+}
+
 // Case 16: buckets used in another order than they come in.
 TEST_P(OverlapTrace, ReadsInAnyOrderSeeNewValues) {
   auto optimizer = make();
