@@ -28,22 +28,23 @@ ExternalArray array_of(const View& view) {
   return detail::ExternalOf<View>::make(view);
 }
 
-template <class T, class G>
-Own contiguous(std::int64_t rows, std::int64_t columns) {
+template <class T, class G, class Layout>
+Own whole(std::int64_t rows, std::int64_t columns) {
   const auto r = std::size_t(rows), c = std::size_t(columns);
   return {
-      array_of(Kokkos::View<T**, Kokkos::LayoutRight, Memory>("value", r, c)),
+      array_of(Kokkos::View<T**, Layout, Memory>("value", r, c)),
       array_of(Kokkos::View<G**, Kokkos::LayoutRight, Memory>("slope", r, c)),
       rows, columns};
 }
 
 template <class T, class G>
+Own contiguous(std::int64_t rows, std::int64_t columns) {
+  return whole<T, G, Kokkos::LayoutRight>(rows, columns);
+}
+
+template <class T, class G>
 Own transposed(std::int64_t rows, std::int64_t columns) {
-  const auto r = std::size_t(rows), c = std::size_t(columns);
-  return {
-      array_of(Kokkos::View<T**, Kokkos::LayoutLeft, Memory>("value", r, c)),
-      array_of(Kokkos::View<G**, Kokkos::LayoutRight, Memory>("slope", r, c)),
-      rows, columns};
+  return whole<T, G, Kokkos::LayoutLeft>(rows, columns);
 }
 
 /// Every third column of rows that have gaps.
