@@ -64,6 +64,8 @@ class OptimizerCore {
       throw;
     } catch (const NonfiniteError&) {
       throw;
+    } catch (const CheckpointError&) {
+      throw;
     } catch (const std::exception& error) {
       failure_ = error.what();
       throw;
