@@ -93,8 +93,10 @@ enum class Extremum { minimum, maximum };
 /// Collectives are called by every rank in the same order, by one thread at a
 /// time. Buffers stay valid and untouched until the operation has ended. Every
 /// wait is bounded by timeout(); after a CommunicationError the communicator is
-/// unusable, every later call throws, and buffers that may still be written to
-/// are leaked on purpose. No destructor waits for another rank.
+/// unusable, every later call throws, and buffers of allocate() that may still
+/// be written to are leaked on purpose; memory of the caller's own has to stay
+/// until MPI ends where an operation on it has not ended. No destructor waits
+/// for another rank.
 class Communicator {
  public:
   virtual ~Communicator() = default;

@@ -86,9 +86,9 @@ void drop_on_one(int rank) {
 /// More messages than fit between two ranks.
 void drop_many(int rank) {
   const auto communicator = make(std::chrono::seconds(30));
-  std::vector<float> bucket(static_cast<std::size_t>(communicator->size()));
+  const auto bucket = communicator->allocate(4 * communicator->size());
   kzero::GatherArguments arguments;
-  arguments.bucket = bucket.data();
+  arguments.bucket = bucket.get();
   arguments.shards = kzero::ShardTable::uniform(communicator->size(), 1);
   std::vector<kzero::Ticket> tickets;
   for (int i = 0; rank == 0 && i < 3000; ++i) {
