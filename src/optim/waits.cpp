@@ -47,10 +47,7 @@ bool OptimizerCore::end_transfers() noexcept {
   progress_.stop();
   reductions_ = Reductions();
   rules_agreement_ = RulesAgreement();
-  if (!failure_.empty() || progress_.failed()) {
-    storage->keep_buckets();
-    return false;
-  }
+  if (!failure_.empty() || progress_.failed()) return false;
   gathers_->run_to_end();
   return gathers_->under_way();
 }

@@ -135,18 +135,6 @@ Storage::~Storage() {
   announce_freed(staging_label, gather_pieces_, memory_.staging);
 }
 
-void Storage::keep_buckets() noexcept {
-  try {
-    for (BufferStorage& buffer : buffers_) {
-      keep_forever(new std::shared_ptr<void>(buffer.parameters));
-      keep_forever(new std::shared_ptr<void>(buffer.gradients));
-    }
-    keep_forever(new std::shared_ptr<void>(gather_pieces_));
-  } catch (...) {
-    // Without memory for a handle: its memory is given back.
-  }
-}
-
 Storage::Array Storage::allocate_shard(const char* label, std::int64_t bytes,
                                        const ExecutionSpace& space) const {
   Array array(

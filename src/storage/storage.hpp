@@ -62,10 +62,6 @@ class Storage {
   std::byte* gather_piece(int which) const;
   std::int64_t gather_piece_bytes() const { return memory_.staging / 2; }
 
-  /// After a failed transfer: peers may still write to the buckets, which are
-  /// kept for good.
-  void keep_buckets() noexcept;
-
   /// Fills all gradients with zeros: those that the caller writes, which for an
   /// external bucket are the caller's own arrays and not the bucket.
   void zero_gradients(const ExecutionSpace& space) const;
