@@ -98,6 +98,9 @@ MPI_Request* MessageSet::add(const Message& message) {
   messages_.push_back(message);
   requests_.push_back(MPI_REQUEST_NULL);
   if (message.is_receive) ++receives_;
+  // A poll of all of them must not be the first to want room.
+  completed_.reserve(requests_.capacity());
+  statuses_.reserve(requests_.capacity());
   return &requests_.back();
 }
 

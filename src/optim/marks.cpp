@@ -61,9 +61,13 @@ void Marks::mark(ParameterId id) {
   ++count_;
 }
 
-void Marks::clear() {
+void Marks::forget_kept() {
   for (const std::int64_t each : keepers_)
     kept_[static_cast<std::size_t>(each)] = 0;
+}
+
+void Marks::clear() {
+  forget_kept();
   if (count_ == 0) return;
   std::fill(marked_.begin(), marked_.end(), std::uint8_t{0});
   std::fill(storage_marked_.begin(), storage_marked_.end(), std::uint8_t{0});

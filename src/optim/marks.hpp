@@ -61,6 +61,9 @@ class Marks {
     return !kept_.empty() && kept_[static_cast<std::size_t>(parameter)] != 0;
   }
 
+  /// Until take_bits() is called again, none is.
+  void forget_kept();
+
   /// Calls f(parameter) for each that is kept.
   template <class F>
   void for_each_kept(F&& f) const {

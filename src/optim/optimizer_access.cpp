@@ -142,7 +142,12 @@ void OptimizerAccess::set_loss_scale(ShardedOptimizer& optimizer,
 
 void OptimizerAccess::run(ShardedOptimizer& optimizer,
                           const std::function<void()>& transfers) {
-  optimizer.core_->run(transfers);
+  try {
+    transfers();
+  } catch (const CommunicationError& error) {
+    optimizer.core_->fail(error.what());
+    throw;
+  }
 }
 
 void OptimizerAccess::forget_averaged(ShardedOptimizer& optimizer) {

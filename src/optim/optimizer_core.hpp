@@ -64,13 +64,13 @@ class OptimizerCore {
       throw;
     } catch (const NonfiniteError&) {
       throw;
-    } catch (const CheckpointError&) {
-      throw;
     } catch (const std::exception& error) {
-      failure_ = error.what();
+      fail(error.what());
       throw;
     }
   }
+  /// From now on every call that uses transfers throws.
+  void fail(std::string_view why) { failure_ = why; }
 
   // The pipeline (ready.cpp and step.cpp).
   StepReport step(std::optional<double> loss);

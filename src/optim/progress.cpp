@@ -46,6 +46,7 @@ void ProgressThread::start(std::function<Advance()> pass) {
     throw;
   }
   (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  use_cores_of_process(thread_);
 }
 
 void ProgressThread::wake() {
@@ -67,7 +68,6 @@ bool ProgressThread::wait_for_work(bool idle, std::int64_t& seen) {
 }
 
 void ProgressThread::run() {
-  use_cores_of_process();
   Advance last = Advance::idle;
   std::int64_t seen = 0;
   int fruitless = 0;

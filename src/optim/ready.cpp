@@ -42,6 +42,8 @@ void OptimizerCore::zero_gradients(const ExecutionSpace& on) {
 }
 
 void OptimizerCore::forget_reductions() {
+  // What goes out early in another try is not kept, whatever was found before.
+  marks_.forget_kept();
   rules_agreement_.clear();
   reductions_.clear();
   released_ = 0;

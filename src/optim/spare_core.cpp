@@ -16,6 +16,7 @@
 #include "core/hash.hpp"
 
 #ifdef __linux__
+#include <pthread.h>
 #include <sched.h>
 #endif
 
@@ -65,11 +66,12 @@ Cores cores_of_this_rank(int threads) {
 
 }  // namespace
 
-void use_cores_of_process() noexcept {
+void use_cores_of_process([[maybe_unused]] std::thread& thread) noexcept {
 #ifdef __linux__
   try {
     const cpu_set_t set = cores_of_process();
-    if (CPU_COUNT(&set) > 0) (void)sched_setaffinity(0, sizeof set, &set);
+    if (CPU_COUNT(&set) > 0)
+      (void)pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
   } catch (...) {
     // Then it stays where it is.
   }

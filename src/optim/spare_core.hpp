@@ -5,6 +5,7 @@
 #pragma once
 
 #include <kzero/communicator.hpp>
+#include <thread>
 
 namespace kzero::detail {
 
@@ -14,8 +15,8 @@ namespace kzero::detail {
 /// the communicator are not known.
 bool every_rank_has_a_spare_core(Communicator& communicator, int threads);
 
-/// The calling thread may run wherever a thread of this process may: it leaves
-/// the core that it was bound to with the one that made it.
-void use_cores_of_process() noexcept;
+/// The thread may run wherever a thread of this process may: it leaves the core
+/// that it was bound to with the one that made it.
+void use_cores_of_process(std::thread& thread) noexcept;
 
 }  // namespace kzero::detail
