@@ -9,10 +9,6 @@
 
 #include "optim/overlap_model.hpp"
 
-// AddressSanitizer keeps what was freed for a while, which would count here.
-extern "C" const char* __asan_default_options();
-const char* __asan_default_options() { return "quarantine_size_mb=1"; }
-
 namespace kzero::test {
 namespace {
 
