@@ -80,16 +80,18 @@ std::vector<Own> layouts() {
           transposed<T, G>(70, 60)};
 }
 
+/// Where element i in C order lies, in elements.
+std::int64_t place(const ExternalArray& array, std::int64_t i) {
+  if (array.strides.empty()) return i;
+  const std::int64_t columns = array.extents[1];
+  return i / columns * array.strides[0] + i % columns * array.strides[1];
+}
+
 double read(const ExternalArray& array, std::int64_t i) {
   double value = 0.0;
   visit_dtype(array.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const std::int64_t columns = array.extents[1];
-    const std::int64_t place =
-        array.strides.empty()
-            ? i
-            : i / columns * array.strides[0] + i % columns * array.strides[1];
-    value = double(static_cast<const T*>(array.data)[place]);
+    value = double(static_cast<const T*>(array.data)[place(array, i)]);
   });
   return value;
 }
@@ -97,12 +99,7 @@ double read(const ExternalArray& array, std::int64_t i) {
 void write(const ExternalArray& array, std::int64_t i, double value) {
   visit_dtype(array.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const std::int64_t columns = array.extents[1];
-    const std::int64_t place =
-        array.strides.empty()
-            ? i
-            : i / columns * array.strides[0] + i % columns * array.strides[1];
-    static_cast<T*>(array.data)[place] = T(
+    static_cast<T*>(array.data)[place(array, i)] = T(
         static_cast<std::conditional_t<sizeof(T) == 8, double, float>>(value));
   });
 }
