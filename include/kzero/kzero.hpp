@@ -21,6 +21,7 @@
 #include <kzero/parameter_view.hpp>
 #include <kzero/plan.hpp>
 #include <kzero/range.hpp>
+#include <kzero/reduction_hook.hpp>
 #include <kzero/rule.hpp>
 #include <kzero/runtime.hpp>
 #include <kzero/scaler.hpp>

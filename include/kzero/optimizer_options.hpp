@@ -6,6 +6,7 @@
 
 #include <kzero/communicator.hpp>
 #include <kzero/plan.hpp>
+#include <kzero/reduction_hook.hpp>
 #include <kzero/rule.hpp>
 #include <kzero/scaler.hpp>
 #include <kzero/trace.hpp>
@@ -19,13 +20,19 @@ namespace kzero {
 /// at_step: gradients are reduced, parameters updated and gathered in step().
 /// after_backward: a bucket's reduction starts when its last parameter is
 /// marked ready, in layout order on every rank, while the backward pass goes
-/// on; parameters are updated in step(), when the last bucket has come.
-enum class Schedule { at_step, after_backward };
+/// on; parameters are updated in step().
+/// interleaved: likewise, and each bucket is updated and gathered as soon as it
+/// is reduced, while later ones are still computed. What is marked on every
+/// rank changes before step() then. Nothing may need the whole gradient first:
+/// clip norm, a dynamic scaler, Nonfinite::skip or throw_after and trust ratios
+/// are refused.
+enum class Schedule { at_step, after_backward, interleaved };
 
 /// at_step: the gather is complete when step() returns.
 /// overlapped: buckets are gathered while the next forward pass runs, in its
 /// order and one bucket ahead (with a thread, as fast as they come, two at a
-/// time). ShardedOptimizer::parameter() waits for its own bucket and starts the
+/// time; with Schedule::interleaved, as the updates end, in layout order).
+/// ShardedOptimizer::parameter() waits for its own bucket and starts the
 /// next one; views that were taken before step() may be
 /// read after wait_parameters() only.
 enum class GatherMode { at_step, overlapped };
@@ -115,6 +122,8 @@ struct OptimizerOptions {
   Nonfinite nonfinite = Nonfinite::automatic;
   Scaler scaler = Scaler::none;
   Reduction reduction = Reduction::mean;
+  /// Called around each bucket's reduction, if there is one.
+  ReductionHook reduction_hook = nullptr;
   PlanOptions plan = {};
   /// The ranks that hold the other parts of this rank's copy of the model
   /// (tensor and pipeline parallelism), if there are any. Norm, zero count,

@@ -21,20 +21,23 @@ int chunk_of(const Plan& plan, std::int64_t bucket) {
 Gathers::Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
                  const ParameterSet& parameters,
                  std::span<const BucketWork> buckets, const Storage& storage,
-                 std::int64_t window, std::shared_ptr<Trace> trace)
+                 GatherOrder order, std::int64_t window,
+                 std::shared_ptr<Trace> trace)
     : communicator_(std::move(communicator)),
       plan_(plan),
       parameters_(parameters),
       buckets_(buckets),
       window_(window),
       trace_(std::move(trace)) {
-  // The forward order is the reverse of the layout's.
-  for (std::int64_t b = plan.trained_buckets() - 1; b >= 0; --b)
-    order_.push_back(b);
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](std::int64_t a, std::int64_t b) {
-                     return chunk_of(plan, a) < chunk_of(plan, b);
-                   });
+  for (std::int64_t b = 0; b < plan.trained_buckets(); ++b) order_.push_back(b);
+  if (order == GatherOrder::forward) {
+    // Within a chunk the reverse of the layout's.
+    std::reverse(order_.begin(), order_.end());
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::int64_t a, std::int64_t b) {
+                       return chunk_of(plan, a) < chunk_of(plan, b);
+                     });
+  }
   position_.resize(order_.size());
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const std::int64_t bucket = order_[i];
@@ -47,7 +50,7 @@ Gathers::Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
     end_.push_back(std::ssize(transfers_));
   }
   tickets_.resize(transfers_.size());
-  started_ = ended_ = std::ssize(transfers_);
+  started_ = ended_ = released_ = last_ = std::ssize(transfers_);
   if (storage.gather_piece(0) == nullptr) return;
   window_ = std::min<std::int64_t>(window_, 2);
   for (int i = 0; i < 2; ++i)
@@ -59,14 +62,27 @@ bool Gathers::is_external(std::int64_t bucket) const {
 }
 
 void Gathers::begin(Ahead ahead) {
-  started_ = ended_ = 0;
-  open_ = ahead == Ahead::all ? std::ssize(order_)
-                              : std::min<std::int64_t>(1, std::ssize(order_));
+  started_ = ended_ = released_ = 0;
+  open_ = ahead == Ahead::all   ? std::ssize(order_)
+          : ahead == Ahead::one ? std::min<std::int64_t>(1, std::ssize(order_))
+                                : 0;
+  updating_ = ahead == Ahead::updated && !transfers_.empty();
   under_way_.store(!transfers_.empty(), std::memory_order_release);
 }
 
+void Gathers::update_ended(std::int64_t buckets) {
+  open_ = buckets;
+  if (open_ == std::ssize(order_)) updating_ = false;
+}
+
 void Gathers::run_to_end() {
-  open_ = std::ssize(order_);
+  if (updating_) {
+    last_ = transfers_of(open_);
+    updating_ = false;
+    if (ended_ == last_) under_way_.store(false, std::memory_order_release);
+  } else {
+    open_ = std::ssize(order_);
+  }
   if (staged_.empty()) window_ = std::ssize(transfers_);
 }
 
@@ -90,10 +106,17 @@ void Gathers::leave() {
   window_ = std::ssize(transfers_);
 }
 
+// Tickets of transfers that have ended are kept as long as the window has room:
+// so the communicator has the most there can be at a time from the first step
+// on, whenever each of them ends.
+void Gathers::release_until(std::int64_t transfer) {
+  while (released_ < std::min(transfer, ended_)) ticket(released_++).reset();
+}
+
 bool Gathers::start(const Hands& hands) {
-  const std::int64_t end =
-      open_ == 0 ? 0 : end_[static_cast<std::size_t>(open_ - 1)];
-  if (started_ >= end || started_ - ended_ >= window_) return false;
+  if (started_ >= std::min(transfers_of(open_), last_)) return false;
+  release_until(started_ - window_ + 1);
+  if (started_ - released_ >= window_) return false;
   const Transfer& transfer = transfers_[static_cast<std::size_t>(started_)];
   const std::int64_t bucket = transfer.bucket;
   const BucketWork& work = buckets_[static_cast<std::size_t>(bucket)];
@@ -111,15 +134,13 @@ bool Gathers::start(const Hands& hands) {
 }
 
 void Gathers::end_first(const Hands& hands) {
-  ticket(ended_).reset();
   const Transfer& transfer = transfers_[static_cast<std::size_t>(ended_)];
   if (is_external(transfer.bucket) && !left_)
     staged(ended_).finish(external(transfer.bucket), hands);
   if (trace_ && transfer.is_last)
     trace_->record(TraceKind::gather_end, transfer.bucket);
   ++ended_;
-  if (ended_ == std::ssize(transfers_))
-    under_way_.store(false, std::memory_order_release);
+  if (ended_ == last_) under_way_.store(false, std::memory_order_release);
 }
 
 bool Gathers::advance(const Hands& hands) {
@@ -133,9 +154,9 @@ bool Gathers::advance(const Hands& hands) {
 }
 
 void Gathers::wait_until(std::int64_t position, const Hands& hands) {
+  if (updating_) return;
   open_ = std::max(open_, std::min(position + 1, std::ssize(order_)));
-  const std::int64_t end =
-      position == 0 ? 0 : end_[static_cast<std::size_t>(position - 1)];
+  const std::int64_t end = transfers_of(position);
   while (ended_ < end) {
     while (start(hands)) {
     }

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The gathers that follow a step: chunk by chunk, and within a chunk in the
-// order of the forward pass, which is the same on every rank whenever each of
-// them starts.
+// The gathers that follow a step, or go on within one. Their order is the same
+// on every rank, whenever each of them starts.
 #pragma once
 
 #include <atomic>
@@ -24,9 +23,15 @@
 namespace kzero::detail {
 
 /// How far gathers go by themselves.
+/// updated: as far as update_ended() says.
 /// one: one bucket further than what has been waited for.
 /// all: to the end.
-enum class Ahead { one, all };
+enum class Ahead { updated, one, all };
+
+/// layout: as the updates end, one after another.
+/// forward: chunk by chunk, and within a chunk in the order of the forward
+/// pass.
+enum class GatherOrder { layout, forward };
 
 class Gathers {
  public:
@@ -35,14 +40,24 @@ class Gathers {
   /// own memory). trace may be null.
   Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
           const ParameterSet& parameters, std::span<const BucketWork> buckets,
-          const Storage& storage, std::int64_t window,
+          const Storage& storage, GatherOrder order, std::int64_t window,
           std::shared_ptr<Trace> trace);
 
-  /// The shards are new: all buckets are to be gathered. None may be under
-  /// way.
+  /// The shards are new, or with Ahead::updated will be: all buckets are to be
+  /// gathered. None may be under way.
   void begin(Ahead ahead);
 
-  /// From now on all go to their end, and need few calls.
+  /// After begin(Ahead::updated), in GatherOrder::layout: so many leading
+  /// buckets have new shards. With the last one the update has ended. Until
+  /// then waits wait for nothing: what they ask for has the values of before,
+  /// or is this step's own.
+  void update_ended(std::int64_t buckets);
+
+  /// begin(Ahead::updated) was called, and not all updates have ended.
+  bool updating() const { return updating_; }
+
+  /// From now on all go to their end, and need few calls. Those of buckets
+  /// whose update has not ended never start.
   void run_to_end();
   /// Likewise without the caller, whose own memory may be gone: what comes for
   /// it goes to memory of their own.
@@ -72,7 +87,12 @@ class Gathers {
     bool is_last = true;
   };
 
+  void release_until(std::int64_t transfer);
   void wait_until(std::int64_t position, const Hands& hands);
+  /// Transfers of the leading positions.
+  std::int64_t transfers_of(std::int64_t positions) const {
+    return positions == 0 ? 0 : end_[static_cast<std::size_t>(positions - 1)];
+  }
   bool start(const Hands& hands);
   void end_first(const Hands& hands);
   Ticket& ticket(std::int64_t transfer) {
@@ -107,8 +127,11 @@ class Gathers {
   std::vector<StagedPiece> staged_;     // two, or none
   std::vector<Ticket> tickets_;         // by transfer
   std::int64_t open_ = 0;               // positions that may start
-  std::int64_t started_ = 0;            // transfers
+  std::int64_t last_ = 0;               // transfers that are to be made
+  bool updating_ = false;
+  std::int64_t started_ = 0;  // transfers
   std::int64_t ended_ = 0;
+  std::int64_t released_ = 0;
   std::atomic<bool> under_way_ = false;
   double waited_ = 0.0;
 };

@@ -85,6 +85,7 @@ void OptimizerCore::set_up_groups() {
           concat("no parameter is in group ", quoted(name),
                  ", for which options.groups has a rule: is the name right?"));
   }
+  require_no_trust_ratio();
   classes = UpdateClasses(parameters.parameters(), group_of_);
   hash_rules();
 }
@@ -124,7 +125,7 @@ bool OptimizerCore::permits_a_thread() const {
 void OptimizerCore::set_up_progress() {
   reduce_communicator =
       overlaps_backward() ? communicator->duplicate() : communicator;
-  gather_communicator = options.gather == GatherMode::at_step
+  gather_communicator = options.gather == GatherMode::at_step && !interleaved()
                             ? communicator
                             : communicator->duplicate();
   if (!overlaps()) {
@@ -196,12 +197,6 @@ void OptimizerCore::set_up_storage() {
   tiles = TileTable(plan, plan.segments(rank), rank);
   // What lies in the caller's memory starts with the values that are there.
   if (std::ranges::any_of(plan.buffers(), &Buffer::external)) reload_main();
-  // Enough transfers to hide latency, few enough to bound the messages in
-  // flight; behind a forward pass, one beside that which is waited for.
-  const std::int64_t window = options.gather == GatherMode::at_step ? 4 : 2;
-  gathers_ =
-      std::make_unique<Gathers>(gather_communicator, plan, parameters, buckets,
-                                *storage, window, options.trace);
 }
 
 void OptimizerCore::set_up_steps() {
@@ -223,7 +218,15 @@ void OptimizerCore::set_up_steps() {
     exchanged_in_model_.resize(static_cast<std::size_t>(in_model->size()));
   loss_scale = initial_state(options.scaler);
   readiness_ = Readiness(parameters, plan);
-  reductions_ = Reductions(reduce_communicator, plan, buckets, options.trace);
+  reductions_ = Reductions(reduce_communicator, plan, buckets,
+                           options.reduction_hook, options.trace);
+  // Enough transfers to hide latency, few enough to bound the messages in
+  // flight; behind a forward pass, one beside that which is waited for.
+  const std::int64_t window = options.gather == GatherMode::at_step ? 4 : 2;
+  gathers_ = std::make_unique<Gathers>(
+      gather_communicator, plan, parameters, buckets, *storage,
+      gathers_by_bucket() ? GatherOrder::layout : GatherOrder::forward, window,
+      options.trace);
 }
 
 Range OptimizerCore::in_bucket(ParameterId id) const {

@@ -191,6 +191,8 @@ class OptimizerCore {
   void set_up_storage();
   void set_up_steps();
   void validate_options() const;
+  void require_no_decision() const;
+  void require_no_trust_ratio() const;
 
   void fetch_gradient(ParameterId id, const ExecutionSpace& on);
   void fetch_unmarked();
@@ -199,6 +201,20 @@ class OptimizerCore {
   bool overlaps_backward() const {
     return options.schedule != Schedule::at_step;
   }
+  bool interleaved() const { return options.schedule == Schedule::interleaved; }
+  /// Whether what is not finite can leave parameters as they are.
+  bool may_skip() const {
+    const auto action = nonfinite().action();
+    return action == Nonfinite::Action::skip ||
+           action == Nonfinite::Action::throw_after;
+  }
+  /// Whether the update needs the whole gradient.
+  bool decides_first() const { return options.clip_norm || may_skip(); }
+  /// Whether a bucket is gathered when it is updated, and not when all are.
+  bool gathers_by_bucket() const {
+    return interleaved() || (options.gather == GatherMode::at_step &&
+                             !decides_first() && !trust_.any());
+  }
   bool overlaps() const {
     return overlaps_backward() || options.gather != GatherMode::at_step;
   }
@@ -206,13 +222,19 @@ class OptimizerCore {
   Advance advance(const Hands& hands);
   /// Passes by the caller, where there is no thread.
   void advance_here();
-  void sum(const Arrival& arrival, const Hands& hands, bool update_at_once);
-  bool reduce(bool update_at_once);
-  void update_tiles(std::int64_t begin, std::int64_t end, double clip);
+  /// Adds up what has arrived; update: the tiles too.
+  void sum(const Arrival& arrival, const Hands& hands, bool update);
+  bool can_sum_early();
+  bool reduce();
+  /// What is left to do for buckets that have come, where nothing has to be
+  /// decided first.
+  void finish_buckets(const Hands& hands);
+  void update_tiles(Range tiles, double clip, const Hands& hands);
   void start_reductions(std::int64_t count);
   /// Forgets what was reduced of a step, and what was marked.
   void forget_reductions();
   void forget_step();
+  void begin_gathers();
   void gather();
   double& seconds(Phase phase) {
     return seconds_[static_cast<std::size_t>(phase)];
@@ -245,7 +267,13 @@ class OptimizerCore {
   std::unique_ptr<Gathers> gathers_;
   // Leading buckets that may go out before step().
   std::atomic<std::int64_t> released_ = 0;
-  std::int64_t summed_tiles_ = 0;  // leading ones, in this step
+  // In this step: leading tiles that are added up and not updated; whether the
+  // gathers are this one's; buckets that are finished; whether the update is
+  // prepared.
+  std::int64_t summed_tiles_ = 0;
+  bool gathers_begun_ = false;
+  std::int64_t finished_buckets_ = 0;
+  bool prepared_ = false;
   bool threaded_ = false;
   bool ended_ = false;           // transfers, with MPI or with this optimizer
   std::string failure_;          // of a transfer, which ended this optimizer

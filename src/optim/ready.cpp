@@ -21,6 +21,10 @@ void OptimizerCore::mark_ready(ParameterId id, const ExecutionSpace& on) {
   if (options.trace) options.trace->record(TraceKind::ready, id.index);
   if (overlaps_backward()) {
     disagreed_ = false;  // its hyperparameters may go out now
+    if (interleaved() && !prepared_) {
+      classes.prepare(rules);
+      prepared_ = true;
+    }
     readiness_.mark(plan.placement(id).bucket);
     released_.store(readiness_.leading(), std::memory_order_release);
     progress_.wake();
@@ -48,6 +52,9 @@ void OptimizerCore::forget_reductions() {
   reductions_.clear();
   released_ = 0;
   summed_tiles_ = 0;
+  finished_buckets_ = 0;
+  gathers_begun_ = false;
+  prepared_ = false;
 }
 
 void OptimizerCore::forget_step() {
@@ -96,17 +103,28 @@ void OptimizerCore::zero_unmarked() {
   });
 }
 
-// What has come of buckets that went out before step() is added up. This rank
-// has marked all their parameters: none of them is kept.
+// Where updates are interleaved, the gathers of the step before come first.
+bool OptimizerCore::can_sum_early() {
+  if (!rules_agreement_.known() || !rules_agreement_.agreed()) return false;
+  if (!interleaved() || gathers_begun_) return true;
+  if (gathers_->under_way()) return false;
+  begin_gathers();
+  return true;
+}
+
+// What has come of buckets that went out before step() is added up, and updated
+// where updates are interleaved. This rank has marked all their parameters:
+// none of them is kept.
 Advance OptimizerCore::advance(const Hands& hands) {
   start_reductions(released_.load(std::memory_order_acquire));
   bool moved = false;
-  if (rules_agreement_.known() && rules_agreement_.agreed()) {
-    if (const Arrival arrival = reductions_.poll();
-        arrival.contributions != nullptr) {
-      sum(arrival, hands, false);
-      moved = true;
-    }
+  if (can_sum_early()) {
+    const Arrival arrival = reductions_.poll();
+    if (arrival.contributions != nullptr)
+      sum(arrival, hands, interleaved());
+    else if (interleaved())
+      finish_buckets(hands);
+    moved = arrival.bucket >= 0;
   }
   moved = gathers_->advance(hands) || moved;
   if (moved) return Advance::moved;

@@ -3,9 +3,12 @@
 
 #include "optim/reductions.hpp"
 
+#include <kzero/error.hpp>
 #include <utility>
 
+#include "core/message.hpp"
 #include "kernels/kernels.hpp"
+#include "optim/hooked_reduction.hpp"
 #include "optim/seconds.hpp"
 #include "optim/tile_table.hpp"
 
@@ -13,53 +16,88 @@ namespace kzero::detail {
 
 Reductions::Reductions(std::shared_ptr<Communicator> communicator,
                        const Plan& plan, std::span<const BucketWork> buckets,
-                       std::shared_ptr<Trace> trace)
+                       ReductionHook hook, std::shared_ptr<Trace> trace)
     : communicator_(std::move(communicator)),
       plan_(&plan),
       buckets_(buckets),
+      hook_(std::move(hook)),
       trace_(std::move(trace)),
       tickets_(static_cast<std::size_t>(plan.trained_buckets())) {}
 
+ReductionTicket Reductions::start_one(std::int64_t bucket) {
+  const BucketWork& work = buckets_[static_cast<std::size_t>(bucket)];
+  const ReduceArguments arguments{work.gradients,
+                                  work.gradient_dtype,
+                                  plan_->shards(bucket),
+                                  plan_->bucket_bytes(),
+                                  tile_elements,
+                                  ordered_sum,
+                                  bucket};
+  if (!hook_) return communicator_->start_reduce(arguments);
+  return start_hooked(hook_, *communicator_, *plan_, work.gradients, arguments);
+}
+
 void Reductions::start(std::int64_t count) {
   for (; started_ < count; ++started_) {
-    const auto i = static_cast<std::size_t>(started_);
     if (trace_) trace_->record(TraceKind::reduce_begin, started_);
-    tickets_[i] = communicator_->start_reduce(
-        {buckets_[i].gradients, buckets_[i].gradient_dtype,
-         plan_->shards(started_), plan_->bucket_bytes(), tile_elements,
-         ordered_sum, started_});
+    tickets_[static_cast<std::size_t>(started_)] = start_one(started_);
   }
 }
 
-void Reductions::end_first() {
-  tickets_[static_cast<std::size_t>(ended_)].reset();
+// What a hook has put in the place of the communicator's own may do anything.
+void Reductions::require_piece(const Contributions& piece) const {
+  const std::int64_t size = plan_->shards(ended_).size(communicator_->rank());
+  const bool fits =
+      piece.range.begin == given_ && piece.range.end > given_ &&
+      piece.range.end <= size &&
+      (piece.range.end == size || piece.range.end % tile_elements == 0) &&
+      !piece.parts.empty();
+  if (fits) return;
+  throw CommunicationError(concat(
+      "reduction hook, bucket ", ended_, ": it gave elements [",
+      piece.range.begin, ", ", piece.range.end, ") of this rank's shard in ",
+      piece.parts.size(), " parts (expected a piece from ", given_,
+      " on that ends at a multiple of ", tile_elements, " or at ", size,
+      "): give the shard in ascending pieces"));
+}
+
+Arrival Reductions::next() {
+  const std::int64_t bucket = ended_;
+  ReductionTicket& first = tickets_[static_cast<std::size_t>(ended_)];
+  const Contributions* const piece = first->next();
+  if (piece != nullptr) {
+    if (hook_) require_piece(*piece);
+    given_ = piece->range.end;
+    return {bucket, piece};
+  }
+  const std::int64_t size = plan_->shards(ended_).size(communicator_->rank());
+  if (hook_ && given_ != size)
+    throw CommunicationError(concat("reduction hook, bucket ", ended_,
+                                    ": it ended after ", given_,
+                                    " elements of this rank's shard (expected ",
+                                    size, "): give all of them"));
+  first.reset();
   if (trace_) trace_->record(TraceKind::reduce_end, ended_);
   ++ended_;
+  given_ = 0;
+  return {bucket, nullptr};
 }
 
 Arrival Reductions::poll() {
-  while (ended_ < started_) {
-    ReductionTicket& first = tickets_[static_cast<std::size_t>(ended_)];
-    if (!first->test()) return {};
-    if (const Contributions* piece = first->next()) return {ended_, piece};
-    end_first();
-  }
-  return {};
+  if (!under_way() || !tickets_[static_cast<std::size_t>(ended_)]->test())
+    return {};
+  return next();
 }
 
 Arrival Reductions::wait() {
   const AddSeconds timer(waited_);
-  while (ended_ < started_) {
-    ReductionTicket& first = tickets_[static_cast<std::size_t>(ended_)];
-    if (const Contributions* piece = first->next()) return {ended_, piece};
-    end_first();
-  }
-  return {};
+  return next();
 }
 
 void Reductions::clear() {
   started_ = 0;
   ended_ = 0;
+  given_ = 0;
 }
 
 double Reductions::take_waited() { return std::exchange(waited_, 0.0); }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <kzero/communicator.hpp>
 #include <kzero/plan.hpp>
+#include <kzero/reduction_hook.hpp>
 #include <kzero/trace.hpp>
 #include <memory>
 #include <span>
@@ -17,30 +18,34 @@
 
 namespace kzero::detail {
 
-/// One piece of this rank's shard of a bucket, not yet added up.
+/// One piece of this rank's shard of a bucket, not yet added up; or that there
+/// are no more of them.
 struct Arrival {
-  std::int64_t bucket = 0;
-  const Contributions* contributions = nullptr;  // null: nothing has come
+  std::int64_t bucket = -1;                      // -1: nothing has come
+  const Contributions* contributions = nullptr;  // null: the bucket's end
 };
 
 class Reductions {
  public:
   Reductions() = default;
-  /// plan and buckets outlive it. trace may be null.
+  /// plan and buckets outlive it. hook may be empty, trace null.
   Reductions(std::shared_ptr<Communicator> communicator, const Plan& plan,
-             std::span<const BucketWork> buckets, std::shared_ptr<Trace> trace);
+             std::span<const BucketWork> buckets, ReductionHook hook,
+             std::shared_ptr<Trace> trace);
 
   /// Starts what is not started yet of the first count buckets.
   void start(std::int64_t count);
 
-  /// The next piece, if it has come: nothing is waited for. It is valid until
-  /// the next call of poll() or wait().
+  /// The next piece or end, if it has come: nothing is waited for. It is valid
+  /// until the next call of poll() or wait().
   Arrival poll();
 
-  /// The next piece; none when all reductions that were started have ended.
+  /// The next piece or end. One must be under way.
   Arrival wait();
 
   std::int64_t started() const { return started_; }
+  /// So many leading buckets have come whole, and were given.
+  std::int64_t ended() const { return ended_; }
   bool under_way() const { return ended_ < started_; }
 
   /// The next step's begin with bucket 0. None may be under way.
@@ -50,13 +55,18 @@ class Reductions {
   double take_waited();
 
  private:
-  void end_first();
+  ReductionTicket start_one(std::int64_t bucket);
+  /// The next piece of the first one; ends it when there is none.
+  Arrival next();
+  void require_piece(const Contributions& piece) const;
 
   std::shared_ptr<Communicator> communicator_;
   const Plan* plan_ = nullptr;
   std::span<const BucketWork> buckets_;
+  ReductionHook hook_;
   std::shared_ptr<Trace> trace_;
   std::vector<ReductionTicket> tickets_;  // by bucket
+  std::int64_t given_ = 0;                // elements of the first one's shard
   std::int64_t started_ = 0;
   std::int64_t ended_ = 0;
   double waited_ = 0.0;

@@ -107,13 +107,45 @@ void OptimizerCore::throw_on_all(const std::string& problem) {
   throw_if_any(*options.model_parallel, set_up, known);
 }
 
+// What is updated bucket by bucket cannot wait for the last one.
+void OptimizerCore::require_no_decision() const {
+  if (!interleaved()) return;
+  const auto refuse = [](const std::string& what) {
+    throw InvalidArgument(
+        concat("schedule is interleaved, but ", what,
+               " (buckets are updated before the last gradient has come): use "
+               "Schedule::after_backward, or go without it"));
+  };
+  if (options.clip_norm)
+    refuse(concat("clip_norm ", *options.clip_norm,
+                  " needs the norm of the whole gradient first"));
+  if (may_skip()) {
+    const std::string what = options.scaler.kind() == Scaler::Kind::dynamic
+                                 ? concat("scaler ", to_string(options.scaler))
+                                 : concat("nonfinite ", to_string(nonfinite()));
+    refuse(concat(what, " needs the whole gradient looked at first"));
+  }
+}
+
+void OptimizerCore::require_no_trust_ratio() const {
+  if (!interleaved()) return;
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (uses_trust_ratio(rules[i]))
+      throw InvalidArgument(concat(
+          "schedule is interleaved, but rule ", rules[i].name(), " of group ",
+          quoted(group_names[i]),
+          " needs a trust ratio of all ranks' pieces (buckets are updated "
+          "before the last gradient has come): use Schedule::after_backward, "
+          "or another rule"));
+}
+
 void OptimizerCore::validate_options() const {
   if (options.groups.contains(""))
     throw InvalidArgument(
         concat("OptimizerOptions::groups has a rule (",
                to_string(options.groups.at("")),
                ") for a group without a name: expected a name, got \"\""));
-  require_known("schedule", options.schedule, Schedule::after_backward);
+  require_known("schedule", options.schedule, Schedule::interleaved);
   require_known("gather", options.gather, GatherMode::overlapped);
   require_known("progress", options.progress, Progress::calls);
   if (options.progress == Progress::thread && overlaps() && !permits_a_thread())
@@ -134,6 +166,7 @@ void OptimizerCore::validate_options() const {
         "nonfinite is ", to_string(options.nonfinite),
         ", but a dynamic scaler needs steps that overflow to be skipped: use "
         "Nonfinite::skip, throw_after or automatic"));
+  require_no_decision();
   const double scale = options.scaler.scaling().initial_scale;
   if (!is_usable(scale, divisor()))
     throw InvalidArgument(concat(

@@ -57,7 +57,15 @@ std::string to_string(const Reduction& reduction) {
 }
 
 std::string to_string(Schedule schedule) {
-  return schedule == Schedule::at_step ? "at_step" : "after_backward";
+  switch (schedule) {
+    case Schedule::at_step:
+      return "at_step";
+    case Schedule::after_backward:
+      return "after_backward";
+    case Schedule::interleaved:
+      return "interleaved";
+  }
+  return "unknown";
 }
 
 std::string to_string(GatherMode gather) {
@@ -122,6 +130,7 @@ void for_each_setup_fact(const ParameterSet& parameters,
            ? concat("a group of ", options.model_parallel->size(), " ranks")
            : "none");
   fact("reduction", to_string(options.reduction));
+  fact("reduction_hook", options.reduction_hook ? "a function" : "none");
   fact("plan.partition", concat(static_cast<int>(options.plan.partition)));
   fact("plan.bucket_bytes", concat(options.plan.bucket_bytes));
   index = 0;

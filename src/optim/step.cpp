@@ -37,48 +37,65 @@ TileWork OptimizerCore::tile_work(double scale, double clip) {
 }
 
 void OptimizerCore::sum(const Arrival& arrival, const Hands& hands,
-                        bool update_at_once) {
+                        bool update) {
   const TileWork work = tile_work(1.0 / (divisor() * loss_scale.scale), 1.0);
   const Contributions& contributions = *arrival.contributions;
   const std::int64_t first_tile = tiles.tiles_of(arrival.bucket).begin;
   const Range range = contributions.range;
   const std::int64_t end =
       first_tile + (range.end + tile_elements - 1) / tile_elements;
-  hands.for_each(update_at_once ? "kzero::update" : "kzero::sum",
+  hands.for_each(update ? "kzero::update" : "kzero::sum",
                  first_tile + range.begin / tile_elements, end,
-                 [&work, &contributions, update_at_once](std::int64_t tile) {
+                 [&work, &contributions, update](std::int64_t tile) {
                    work.sum(tile, contributions);
-                   if (update_at_once) work.update(tile);
+                   if (update) work.update(tile);
                  });
-  summed_tiles_ = end;
+  if (!update) summed_tiles_ = end;
 }
 
 // Every bucket that is not under way goes out. Where the ranks'
 // hyperparameters differ, every rank takes what the others send and changes
 // nothing. False then.
-bool OptimizerCore::reduce(bool update_at_once) {
+bool OptimizerCore::reduce() {
   const Region region("kzero::reduce");
   const AddSeconds timer(seconds(Phase::reduce));
   const Hands hands(space);
   rules_agreement_.start(rules_hash_);
   start_reductions(trained_buckets());
   kept_exchange_.start(marks_);
-  const std::int64_t first_updated = update_at_once ? summed_tiles_ : 0;
-  while (true) {
+  const auto find_out = [this] {
+    const AddSeconds waiting(exchange_waited_);
+    rules_agreement_.wait();
+    kept_exchange_.finish(marks_);
+    if (rules_agreement_.agreed() && gathers_by_bucket() && !gathers_begun_)
+      begin_gathers();
+  };
+  const bool update = !decides_first();
+  while (reductions_.under_way()) {
     const Arrival arrival = reductions_.wait();
-    // Looked at when a piece has come, so that a rank that is missing is
+    // Looked at when something has come, so that a rank that is missing is
     // reported with the bucket.
-    {
-      const AddSeconds waiting(exchange_waited_);
-      rules_agreement_.wait();
-      kept_exchange_.finish(marks_);
-    }
-    if (arrival.contributions == nullptr) break;
-    if (rules_agreement_.agreed()) sum(arrival, hands, update_at_once);
+    find_out();
+    if (!rules_agreement_.agreed()) continue;
+    if (arrival.contributions != nullptr)
+      sum(arrival, hands, update);
+    else if (update)
+      finish_buckets(hands);
   }
+  find_out();
   if (!rules_agreement_.agreed()) return false;
-  update_tiles(0, first_updated, 1.0);
+  if (update) finish_buckets(hands);
   return true;
+}
+
+void OptimizerCore::finish_buckets(const Hands& hands) {
+  for (; finished_buckets_ < reductions_.ended(); ++finished_buckets_) {
+    // What was added up before step() began.
+    const Range of_bucket = tiles.tiles_of(finished_buckets_);
+    update_tiles(intersect(of_bucket, {0, summed_tiles_}), 1.0, hands);
+    if (gathers_begun_) gathers_->update_ended(finished_buckets_ + 1);
+  }
+  if (gathers_begun_) gathers_->advance(hands);
 }
 
 void OptimizerCore::throw_disagreement() {
@@ -120,10 +137,10 @@ Totals OptimizerCore::exchange_totals() {
                         exchanged_in_model_);
 }
 
-void OptimizerCore::update_tiles(std::int64_t begin, std::int64_t end,
-                                 double clip) {
+void OptimizerCore::update_tiles(Range range, double clip, const Hands& hands) {
+  if (range.empty()) return;
   const TileWork work = tile_work(1.0, clip);
-  for_each_index("kzero::update", space, begin, end,
+  hands.for_each("kzero::update", range.begin, range.end,
                  [&work](std::int64_t tile) { work.update(tile); });
 }
 
@@ -139,17 +156,23 @@ void OptimizerCore::apply_trust_ratios() {
                  [&work](std::int64_t tile) { work.apply_trust_ratios(tile); });
 }
 
+// Those that go on while later buckets are reduced.
+void OptimizerCore::begin_gathers() {
+  gathers_->begin(Ahead::updated);
+  gathers_begun_ = true;
+}
+
 void OptimizerCore::gather() {
   const Region region("kzero::gather");
   const AddSeconds timer(seconds(Phase::gather));
   const Hands hands(space);
-  if (options.gather == GatherMode::at_step) {
-    gathers_->begin(Ahead::all);
+  const bool at_step = options.gather == GatherMode::at_step;
+  if (!gathers_begun_)
+    gathers_->begin(at_step || progress_.running() ? Ahead::all : Ahead::one);
+  if (at_step)
     gathers_->wait_for_all(hands);
-  } else {
-    gathers_->begin(progress_.running() ? Ahead::all : Ahead::one);
+  else
     gathers_->advance(hands);
-  }
 }
 
 void OptimizerCore::count_update() {
@@ -207,7 +230,8 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
   detail::advance_left_gathers();
   const auto turn = progress_.take();
   if (options.trace) options.trace->record(TraceKind::step_begin, calls_);
-  if (gathers_->under_way()) {
+  // Of the step before.
+  if (gathers_->under_way() && !gathers_begun_) {
     const AddSeconds timer(seconds(Phase::read));
     gathers_->wait_for_all(Hands(space));
   }
@@ -215,19 +239,16 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
   averaged_is_valid_ = false;
   disagreed_ = false;
   fetch_unmarked();
-  classes.prepare(rules);
-
-  const auto action = nonfinite().action();
-  const bool may_skip = action == Nonfinite::Action::skip ||
-                        action == Nonfinite::Action::throw_after;
-  const bool decide_first = options.clip_norm || may_skip;
-  if (!reduce(!decide_first)) {
+  if (!prepared_) classes.prepare(rules);
+  if (!reduce()) {
     forget_reductions();
     disagreed_ = true;
     throw_disagreement();
   }
+  if (gathers_begun_) gather();
   const Totals totals = exchange_totals();
 
+  const auto action = nonfinite().action();
   StepRecord record;
   record.loss = loss;
   record.loss_scale = loss_scale.scale;
@@ -239,16 +260,17 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
     record.nonfinite = std::max(totals.counted.nonfinite, std::int64_t{1});
     record.nonfinite_source = source_of(totals);
   }
-  record.updated = !(may_skip && overflow);
+  record.updated = !(may_skip() && overflow);
   if (record.updated) {
     {
       const AddSeconds timer(seconds(Phase::update));
-      if (decide_first)
-        update_tiles(0, static_cast<std::int64_t>(tiles.tiles().size()),
-                     clip_coefficient(options.clip_norm, record.gradient_norm));
+      if (decides_first())
+        update_tiles({0, std::ssize(tiles.tiles())},
+                     clip_coefficient(options.clip_norm, record.gradient_norm),
+                     Hands(space));
       apply_trust_ratios();
     }
-    gather();
+    if (!gathers_begun_) gather();
     count_update();
     skipped_in_a_row = 0;
     averaged_is_valid_ = true;

@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "optim/setup_facts.hpp"
 #include "support/optimizer_support.hpp"
 
 namespace kzero::test {
@@ -31,18 +32,24 @@ struct Mode {
 
 inline std::string name_of(const Mode& mode) {
   return detail::concat(
-      mode.schedule == Schedule::at_step ? "at_step" : "after_backward", ", ",
+      detail::to_string(mode.schedule), ", ",
       mode.gather == GatherMode::at_step ? "at_step" : "overlapped", ", ",
       mode.progress == Progress::thread ? "thread" : "calls");
 }
 
-inline std::vector<Mode> all_modes() {
+/// Whether the update needs the whole gradient first, which interleaved updates
+/// cannot wait for.
+enum class Decision { none, needed };
+
+inline std::vector<Mode> all_modes(Decision decision = Decision::none) {
   std::vector<Mode> modes;
-  for (const Schedule schedule : {Schedule::at_step, Schedule::after_backward})
+  for (const Schedule schedule :
+       {Schedule::at_step, Schedule::after_backward, Schedule::interleaved})
     for (const GatherMode gather :
          {GatherMode::at_step, GatherMode::overlapped})
       for (const Progress progress : {Progress::calls, Progress::thread})
-        modes.push_back({schedule, gather, progress});
+        if (decision == Decision::none || schedule != Schedule::interleaved)
+          modes.push_back({schedule, gather, progress});
   return modes;
 }
 

@@ -84,10 +84,13 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   Kokkos::Tools::Experimental::set_begin_parallel_for_callback(nullptr);
 }
 
+INSTANTIATE_TEST_SUITE_P(Plain, Allocation,
+                         testing::Combine(testing::Values(Kind::plain),
+                                          testing::ValuesIn(all_modes())));
 INSTANTIATE_TEST_SUITE_P(
     Kinds, Allocation,
-    testing::Combine(testing::Values(Kind::plain, Kind::clip, Kind::everything),
-                     testing::ValuesIn(all_modes())));
+    testing::Combine(testing::Values(Kind::clip, Kind::everything),
+                     testing::ValuesIn(all_modes(Decision::needed))));
 
 TEST(Collectives, DependOnBucketsOnly) {
   for (int parameters : {1, 10, 1000}) {
