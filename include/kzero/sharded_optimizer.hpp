@@ -201,6 +201,21 @@ class ShardedOptimizer {
     return step_with_loss(loss);
   }
 
+  /// The parameters in the order in which this rank marked them in the last
+  /// step in which it marked any; of names tied to one storage each. Local.
+  std::vector<ParameterId> readiness_order() const;
+
+  /// Collective, between steps. Lays the buckets out anew, in the order in
+  /// which rank 0 marked the parameters last: what is ready first goes out
+  /// first. What rank 0 did not mark comes behind. Parameters, gradients, state
+  /// and counts move along and keep their bits; every view and segment of
+  /// before is invalid, except those in the caller's own memory. Takes the
+  /// memory of the new buckets beside the old ones, and moves one array of one
+  /// bucket at a time. Throws InvalidArgument on every rank, with nothing
+  /// changed, when rank 0 has marked nothing so far, any rank is between a mark
+  /// and step(), or has no memory for it.
+  void rebuild_buckets();
+
   /// What the caller multiplies its loss by. Changes in step() only.
   double loss_scale() const;
 

@@ -36,6 +36,8 @@ Marks::Marks(const ParameterSet& parameters, const ModelGroup& model)
       shared_place_.push_back(model.keep_place[static_cast<std::size_t>(i)]);
     }
   }
+  order_.reserve(static_cast<std::size_t>(markable_));
+  last_order_.reserve(static_cast<std::size_t>(markable_));
   if (!keepers_.empty()) kept_.assign(count, 0);
 }
 
@@ -58,6 +60,7 @@ void Marks::mark(ParameterId id) {
         "micro-batch"));
   mark = 1;
   storage_marked_[static_cast<std::size_t>(info.storage.index)] = 1;
+  order_.push_back(id);
   ++count_;
 }
 
@@ -68,10 +71,13 @@ void Marks::forget_kept() {
 
 void Marks::clear() {
   forget_kept();
+  absent_ = false;
   if (count_ == 0) return;
   std::fill(marked_.begin(), marked_.end(), std::uint8_t{0});
   std::fill(storage_marked_.begin(), storage_marked_.end(), std::uint8_t{0});
   count_ = 0;
+  std::swap(order_, last_order_);
+  order_.clear();
 }
 
 void Marks::require_none(const char* what) const {
@@ -86,6 +92,7 @@ void Marks::require_none(const char* what) const {
 
 void Marks::write_bits(std::span<std::uint64_t> words) const {
   std::fill(words.begin(), words.end(), std::uint64_t{0});
+  if (absent_) return;
   for (std::int64_t k = 0; k < std::ssize(keepers_); ++k)
     if (count_ == 0 || storage_marked(keepers_[static_cast<std::size_t>(k)]))
       set_bit(words, k);

@@ -26,6 +26,14 @@ class Marks {
   void clear();
   bool any() const { return count_ > 0; }
 
+  /// This rank takes part without gradients: nothing counts as marked, until
+  /// clear().
+  void set_absent() { absent_ = true; }
+
+  /// The parameters in the order in which they were marked, in the last step
+  /// that marked any.
+  std::span<const ParameterId> last_order() const { return last_order_; }
+
   /// Throws InvalidArgument when something is marked. what: the call.
   void require_none(const char* what) const;
 
@@ -84,8 +92,11 @@ class Marks {
   std::vector<std::int64_t> shared_place_;    // of a keeper; -1: not shared
   std::int64_t shared_count_ = 0;
   std::vector<std::uint8_t> kept_;  // by parameter; empty without keepers
+  std::vector<ParameterId> order_;  // of marking, in this step
+  std::vector<ParameterId> last_order_;
   std::int64_t count_ = 0;
   std::int64_t markable_ = 0;
+  bool absent_ = false;
 };
 
 }  // namespace kzero::detail

@@ -12,6 +12,11 @@
 
 namespace kzero::detail {
 
+OptimizerCore& OptimizerAccess::core(ShardedOptimizer& optimizer) {
+  static_cast<void>(optimizer.steps());
+  return *optimizer.core_;
+}
+
 std::byte* OptimizerAccess::contiguous_value(ShardedOptimizer& optimizer,
                                              ParameterId id) {
   const OptimizerCore& core = *optimizer.core_;

@@ -31,6 +31,9 @@ struct StepCounters {
 };
 
 struct OptimizerAccess {
+  /// Throws InvalidArgument for an optimizer that was moved from.
+  static OptimizerCore& core(ShardedOptimizer&);
+
   /// Where all elements of a parameter's value lie in C order; null for one in
   /// the caller's own memory that lies otherwise, or has no elements.
   static std::byte* contiguous_value(ShardedOptimizer&, ParameterId);

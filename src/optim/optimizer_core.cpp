@@ -103,6 +103,10 @@ void OptimizerCore::set_up_plan() {
   PlanOptions with_ranks = options.plan;
   with_ranks.ranks = communicator->size();
   plan = make_plan(parameters, with_ranks);
+  index_segments();
+}
+
+void OptimizerCore::index_segments() {
   segments = plan.segments(communicator->rank());
   std::stable_sort(segments.begin(), segments.end(),
                    [](const Segment& a, const Segment& b) {
@@ -157,18 +161,29 @@ void OptimizerCore::set_up_progress() {
 
 // Everything whose size depends on the number of elements: a model that does
 // not fit is refused by the first large allocation.
-void OptimizerCore::set_up_storage() {
-  std::vector<std::size_t> state_arrays(plan.buffers().size(), 0);
+std::unique_ptr<Storage> OptimizerCore::make_storage(const Plan& of) const {
+  std::vector<std::size_t> state_arrays(of.buffers().size(), 0);
   for (std::int64_t i = 0; i < parameters.size(); ++i) {
     if (parameters[{i}].frozen) continue;
     auto& most =
-        state_arrays[static_cast<std::size_t>(plan.placement({i}).buffer)];
+        state_arrays[static_cast<std::size_t>(of.placement({i}).buffer)];
     most = std::max(most, rules[group_of(i)].state_names().size());
   }
-  storage = std::make_unique<Storage>(
-      plan, parameters,
+  return std::make_unique<Storage>(
+      of, parameters,
       StorageCommunicators{*gather_communicator, *reduce_communicator},
       state_arrays, space);
+}
+
+void OptimizerCore::set_up_storage() {
+  storage = make_storage(plan);
+  set_up_buckets();
+  // What lies in the caller's memory starts with the values that are there.
+  if (std::ranges::any_of(plan.buffers(), &Buffer::external)) reload_main();
+}
+
+void OptimizerCore::set_up_buckets() {
+  buckets.clear();
   for (std::int32_t i = 0; i < bucket_count(); ++i) {
     const Bucket& bucket = plan.buckets()[static_cast<std::size_t>(i)];
     const Buffer& buffer =
@@ -195,28 +210,36 @@ void OptimizerCore::set_up_storage() {
   }
   const int rank = communicator->rank();
   tiles = TileTable(plan, plan.segments(rank), rank);
-  // What lies in the caller's memory starts with the values that are there.
-  if (std::ranges::any_of(plan.buffers(), &Buffer::external)) reload_main();
 }
 
 void OptimizerCore::set_up_steps() {
   Communicator* const in_model = options.model_parallel.get();
-  marks_ = Marks(parameters, model_);
   // Reductions that go out before step() have duplicates of their own.
   rules_agreement_ = RulesAgreement(reduce_communicator,
                                     in_model != nullptr && overlaps_backward()
                                         ? in_model->duplicate()
                                         : options.model_parallel);
-  kept_exchange_ = KeptExchange(*communicator, in_model, marks_);
-  std::vector<const Rule*> rule_of;
-  for (std::int64_t i = 0; i < parameters.size(); ++i)
-    rule_of.push_back(parameters[{i}].frozen ? nullptr : &rules[group_of(i)]);
-  trust_ = TrustRatios(rule_of, tiles, model_, in_model);
-  totals_.resize(tiles.tiles().size());
   exchanged_.resize(static_cast<std::size_t>(communicator->size()));
   if (in_model != nullptr)
     exchanged_in_model_.resize(static_cast<std::size_t>(in_model->size()));
   loss_scale = initial_state(options.scaler);
+  set_up_parameters();
+  set_up_pipeline();
+}
+
+void OptimizerCore::set_up_parameters() {
+  marks_ = Marks(parameters, model_);
+  kept_exchange_ =
+      KeptExchange(*communicator, options.model_parallel.get(), marks_);
+  std::vector<const Rule*> rule_of;
+  for (std::int64_t i = 0; i < parameters.size(); ++i)
+    rule_of.push_back(parameters[{i}].frozen ? nullptr : &rules[group_of(i)]);
+  trust_ = TrustRatios(rule_of, tiles, model_, options.model_parallel.get());
+}
+
+void OptimizerCore::set_up_pipeline() {
+  trust_.take_pieces();
+  totals_.assign(tiles.tiles().size(), {});
   readiness_ = Readiness(parameters, plan);
   reductions_ = Reductions(reduce_communicator, plan, buckets,
                            options.reduction_hook, options.trace);

@@ -18,6 +18,7 @@
 #include "kernels/kernels.hpp"
 #include "optim/bucket_work.hpp"
 #include "optim/gathers.hpp"
+#include "optim/join_channel.hpp"
 #include "optim/kept_exchange.hpp"
 #include "optim/loss_scale.hpp"
 #include "optim/marks.hpp"
@@ -77,6 +78,19 @@ class OptimizerCore {
   void mark_ready(ParameterId id, const ExecutionSpace& space);
   void zero_gradients(const ExecutionSpace& space);
 
+  // In a join (join.cpp and step.cpp).
+  void join(std::shared_ptr<JoinChannel> channel, std::int64_t seat) {
+    join_ = std::move(channel);
+    seat_ = seat;
+  }
+  void leave_join() { join_ = nullptr; }
+  bool joined() const { return join_ != nullptr; }
+  /// Takes part in a step of other ranks, with gradients of zero.
+  void shadow_step(const JoinRound& round);
+
+  /// Passes over the transfers by the caller, where there is no thread.
+  void advance_here();
+
   // Waits for gathers that step() has left under way (waits.cpp).
   void wait_for_parameter(ParameterId id);
   void wait_for_all_parameters();
@@ -95,6 +109,12 @@ class OptimizerCore {
   void write_parameters(int root, void (*call)(void*, ParameterWriter&),
                         void* function, ParameterWriter* writer);
   void reload_main();
+  /// Collective (rebuild.cpp). Lays buckets out in the order in which rank 0
+  /// has marked.
+  void rebuild_buckets();
+  std::span<const ParameterId> readiness_order() const {
+    return marks_.last_order();
+  }
   /// Collective. Values of a bucket's elements, root's to all ranks.
   void broadcast_values(std::int64_t bucket, Range range, int root,
                         const char* operation);
@@ -126,7 +146,8 @@ class OptimizerCore {
 
   /// What the sum of the ranks' gradients is divided by, beside the scale.
   double divisor() const {
-    return options.reduction.divisor(communicator->size());
+    return options.reduction.divisor(divided_by_ > 0 ? divided_by_
+                                                     : communicator->size());
   }
 
   std::string describe() const;
@@ -185,17 +206,32 @@ class OptimizerCore {
   void throw_on_all(const std::string& problem);
   void agree(std::string problem);
   void set_up_plan();
+  /// Where this rank's segments of each parameter lie, from segments.
+  void index_segments();
   bool permits_a_thread() const;
   void set_up_progress();
   void set_up_groups();
+  std::unique_ptr<Storage> make_storage(const Plan& of) const;
   void set_up_storage();
+  /// What kernels and transfers see of the storage.
+  void set_up_buckets();
   void set_up_steps();
+  /// What steps need of the parameters, collective over the model; and of the
+  /// plan, local. Again when those have changed.
+  void set_up_parameters();
+  void set_up_pipeline();
+  /// All marked ones of rank 0 in their order, then all others in the plan's.
+  /// Collective.
+  std::vector<ParameterId> observed_order();
+  void move_values(const Plan& from_plan, std::span<const BucketWork> from);
+  void move_state(const Plan& from_plan, std::span<const BucketWork> from);
   void validate_options() const;
   void require_no_decision() const;
   void require_no_trust_ratio() const;
 
   void fetch_gradient(ParameterId id, const ExecutionSpace& on);
   void fetch_unmarked();
+  bool agreed() const { return rules_agreement_.agreed() && !refused_; }
   void zero_unmarked();
   TileWork tile_work(double scale, double clip);
   bool overlaps_backward() const {
@@ -220,11 +256,15 @@ class OptimizerCore {
   }
   /// One pass over the transfers, without a wait.
   Advance advance(const Hands& hands);
-  /// Passes by the caller, where there is no thread.
-  void advance_here();
   /// Adds up what has arrived; update: the tiles too.
   void sum(const Arrival& arrival, const Hands& hands, bool update);
   bool can_sum_early();
+  /// What the ranks of a join do in this step. Throws InvalidArgument on every
+  /// rank, with nothing changed, when they do not go together.
+  JoinRound join_round();
+  void begin_round(const JoinRound& round);
+  StepReport step_in_round(std::optional<double> loss, const JoinRound& round);
+  [[noreturn]] void throw_uneven(const JoinRound& round);
   bool reduce();
   /// What is left to do for buckets that have come, where nothing has to be
   /// decided first.
@@ -262,6 +302,11 @@ class OptimizerCore {
   std::vector<Totals> exchanged_in_model_;
   bool averaged_is_valid_ = false;
   bool disagreed_ = false;  // on hyperparameters, in the last step
+  std::shared_ptr<JoinChannel> join_;
+  std::int64_t seat_ = 0;  // in it
+  bool shadow_ = false;    // in this step
+  bool refused_ = false;   // this step, by all ranks
+  int divided_by_ = 0;     // ranks in this step; 0: all
   Readiness readiness_;
   Reductions reductions_;
   std::unique_ptr<Gathers> gathers_;

@@ -55,6 +55,9 @@ void OptimizerCore::forget_reductions() {
   finished_buckets_ = 0;
   gathers_begun_ = false;
   prepared_ = false;
+  shadow_ = false;
+  refused_ = false;
+  divided_by_ = 0;
 }
 
 void OptimizerCore::forget_step() {
@@ -82,6 +85,10 @@ void OptimizerCore::fetch_gradient(ParameterId id, const ExecutionSpace& on) {
 
 // Where nothing was marked, everything is ready now.
 void OptimizerCore::fetch_unmarked() {
+  if (shadow_) {
+    storage->zero_gradient_buckets(space);
+    return;
+  }
   if (marks_.any()) {
     zero_unmarked();
     return;
@@ -105,7 +112,7 @@ void OptimizerCore::zero_unmarked() {
 
 // Where updates are interleaved, the gathers of the step before come first.
 bool OptimizerCore::can_sum_early() {
-  if (!rules_agreement_.known() || !rules_agreement_.agreed()) return false;
+  if (!rules_agreement_.known() || !agreed()) return false;
   if (!interleaved() || gathers_begun_) return true;
   if (gathers_->under_way()) return false;
   begin_gathers();

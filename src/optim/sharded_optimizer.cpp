@@ -218,6 +218,15 @@ StepReport ShardedOptimizer::step_with_loss(double loss) {
   return run(core_, [&](OptimizerCore& core) { return core.step(loss); });
 }
 
+std::vector<ParameterId> ShardedOptimizer::readiness_order() const {
+  const auto order = live(core_).readiness_order();
+  return {order.begin(), order.end()};
+}
+
+void ShardedOptimizer::rebuild_buckets() {
+  run(core_, [](OptimizerCore& core) { core.rebuild_buckets(); });
+}
+
 double ShardedOptimizer::loss_scale() const {
   return live(core_).loss_scale.scale;
 }

@@ -10,6 +10,7 @@
 
 #include "core/message.hpp"
 #include "optim/agreement.hpp"
+#include "optim/join_channel.hpp"
 #include "optim/left_gathers.hpp"
 #include "optim/optimizer_core.hpp"
 #include "optim/seconds.hpp"
@@ -67,8 +68,7 @@ bool OptimizerCore::reduce() {
     const AddSeconds waiting(exchange_waited_);
     rules_agreement_.wait();
     kept_exchange_.finish(marks_);
-    if (rules_agreement_.agreed() && gathers_by_bucket() && !gathers_begun_)
-      begin_gathers();
+    if (agreed() && gathers_by_bucket() && !gathers_begun_) begin_gathers();
   };
   const bool update = !decides_first();
   while (reductions_.under_way()) {
@@ -76,14 +76,14 @@ bool OptimizerCore::reduce() {
     // Looked at when something has come, so that a rank that is missing is
     // reported with the bucket.
     find_out();
-    if (!rules_agreement_.agreed()) continue;
+    if (!agreed()) continue;
     if (arrival.contributions != nullptr)
       sum(arrival, hands, update);
     else if (update)
       finish_buckets(hands);
   }
   find_out();
-  if (!rules_agreement_.agreed()) return false;
+  if (!agreed()) return false;
   if (update) finish_buckets(hands);
   return true;
 }
@@ -224,24 +224,85 @@ void OptimizerCore::take_times(StepRecord& record) {
                            std::exchange(exchange_waited_, 0.0);
 }
 
+JoinRound OptimizerCore::join_round() {
+  if (!join_) return {.active = communicator->size()};
+  return join_->step(seat_);
+}
+
+// A rank that has run out follows the hyperparameters of those that go on.
+void OptimizerCore::begin_round(const JoinRound& round) {
+  if (round.first_done < 0) return;
+  refused_ = join_->options().uneven == Uneven::refuse;
+  if (join_->options().divisor == JoinDivisor::active)
+    divided_by_ = round.active;
+  std::vector<double> values;
+  for (const Rule& rule : rules)
+    for (std::string_view name : rule.hyperparameters())
+      values.push_back(rule.get(name));
+  join_->share_hyperparameters(round, values);
+  if (!shadow_) return;
+  auto from = values.begin();
+  for (Rule& rule : rules) {
+    const auto count =
+        static_cast<std::ptrdiff_t>(rule.hyperparameters().size());
+    rule.set(std::span<const double>(from, from + count));
+    from += count;
+  }
+  hash_rules();
+}
+
+void OptimizerCore::throw_uneven(const JoinRound& round) {
+  throw InvalidArgument(
+      concat("join: rank ", round.first_done, " has no more inputs, and ",
+             round.active, " of ", communicator->size(),
+             " ranks step (the first is rank ", round.first_active,
+             ", JoinOptions::uneven is refuse): give every rank as many "
+             "inputs; the step was dropped, parameters and state are as "
+             "before"));
+}
+
+void OptimizerCore::shadow_step(const JoinRound& round) {
+  const auto turn = progress_.take();
+  if (gathers_->under_way()) gathers_->wait_for_all(Hands(space));
+  shadow_ = true;
+  marks_.set_absent();
+  try {
+    step_in_round(std::nullopt, round);
+  } catch (...) {
+    marks_.clear();
+    throw;
+  }
+}
+
 StepReport OptimizerCore::step(std::optional<double> loss) {
-  const Region region("kzero::step");
   require_mpi("step");
   detail::advance_left_gathers();
   const auto turn = progress_.take();
-  if (options.trace) options.trace->record(TraceKind::step_begin, calls_);
   // Of the step before.
   if (gathers_->under_way() && !gathers_begun_) {
     const AddSeconds timer(seconds(Phase::read));
     gathers_->wait_for_all(Hands(space));
   }
+  return step_in_round(loss, join_round());
+}
+
+StepReport OptimizerCore::step_in_round(std::optional<double> loss,
+                                        const JoinRound& round) {
+  const Region region("kzero::step");
+  if (options.trace) options.trace->record(TraceKind::step_begin, calls_);
+  begin_round(round);
   fence(space, "kzero::step");
   averaged_is_valid_ = false;
   disagreed_ = false;
   fetch_unmarked();
   if (!prepared_) classes.prepare(rules);
   if (!reduce()) {
+    const bool refused = refused_;
     forget_reductions();
+    if (refused) {
+      forget_step();
+      throw_uneven(round);
+    }
     disagreed_ = true;
     throw_disagreement();
   }

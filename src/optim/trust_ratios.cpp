@@ -27,7 +27,11 @@ TrustRatios::TrustRatios(std::span<const Rule* const> rule_of,
   ratios_.assign(parameters_.size(), 1.0);
   totals_.resize(2 * parameters_.size());
   split_totals_.resize(2 * static_cast<std::size_t>(model.split_count));
-  if (!parameters_.empty()) sums_.resize(tiles.pieces().size());
+  take_pieces();
+}
+
+void TrustRatios::take_pieces() {
+  if (!parameters_.empty()) sums_.assign(tiles_->pieces().size(), {});
 }
 
 void TrustRatios::exchange(Communicator& communicator) {

@@ -24,6 +24,9 @@ class TrustRatios {
   TrustRatios(std::span<const Rule* const> rule_of, const TileTable& tiles,
               const ModelGroup& model, Communicator* model_parallel);
 
+  /// The pieces have changed. Local.
+  void take_pieces();
+
   /// Whether a rank of the model has any, so that exchange() is due.
   bool any() const { return any_; }
 

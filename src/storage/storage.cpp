@@ -210,6 +210,13 @@ std::byte* Storage::gather_piece(int which) const {
          which * gather_piece_bytes();
 }
 
+void Storage::zero_gradient_buckets(const ExecutionSpace& space) const {
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    if (buffers_[i].gradients)
+      zero_bytes(buffers_[i].gradients.get(),
+                 plan_.buffers()[i].size * buffers_[i].bytes_gradient, space);
+}
+
 void Storage::zero_gradients(const ExecutionSpace& space) const {
   for (std::size_t i = 0; i < buffers_.size(); ++i)
     if (buffers_[i].gradients && !plan_.buffers()[i].external)

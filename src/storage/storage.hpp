@@ -28,8 +28,8 @@ struct StorageCommunicators {
 
 class Storage {
  public:
-  /// Everything starts as zeros, first touched by the threads of space. plan,
-  /// parameters and communicators outlive the storage. state_arrays: for each
+  /// Everything starts as zeros, first touched by the threads of space.
+  /// Parameters and communicators outlive the storage. state_arrays: for each
   /// buffer.
   Storage(const Plan& plan, const ParameterSet& parameters,
           StorageCommunicators communicators,
@@ -66,6 +66,10 @@ class Storage {
   /// external bucket are the caller's own arrays and not the bucket.
   void zero_gradients(const ExecutionSpace& space) const;
 
+  /// Fills all gradient buckets, external ones too, and not the caller's
+  /// arrays.
+  void zero_gradient_buckets(const ExecutionSpace& space) const;
+
   /// Bytes by purpose, without what the communicators hold for themselves.
   const Memory& memory() const { return memory_; }
 
@@ -99,7 +103,7 @@ class Storage {
   const BufferStorage& buffer_of(std::int64_t bucket) const;
   Range shard_in_buffer(std::int64_t bucket) const;
 
-  const Plan& plan_;
+  Plan plan_;
   int rank_ = 0;
   std::vector<BufferStorage> buffers_;
   std::shared_ptr<void> gather_pieces_;

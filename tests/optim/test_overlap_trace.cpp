@@ -24,16 +24,21 @@ class OverlapTrace : public testing::TestWithParam<Progress> {
   // 4 KiB a bucket of float32: about 5 ms each way.
   static SimulatedLink slow_link() { return {milliseconds(5), 4e6}; }
 
-  ShardedOptimizer make(const OptimizerOptions& given = {}) {
+  /// Of the first bucket, whatever a read would wait for.
+  static float value_of_last_layer(ShardedOptimizer& optimizer) {
+    return optimizer.parameter<const float*>({layers - 1})(0);
+  }
+
+  ShardedOptimizer make(Schedule schedule = Schedule::after_backward,
+                        GatherMode gather = GatherMode::overlapped,
+                        const OptimizerOptions& given = {}) {
     ParameterSet set;
     for (std::int64_t l = 0; l < layers; ++l) {
       ParameterOptions options;
       options.chunk = l < layers / 2 ? 0 : 1;
       set.add(detail::concat("layers/", l), {width}, options);
     }
-    OptimizerOptions options =
-        Mode{Schedule::after_backward, GatherMode::overlapped, GetParam()}.in(
-            given);
+    OptimizerOptions options = Mode{schedule, gather, GetParam()}.in(given);
     options.rule = Sgd{.learning_rate = 1.0};
     options.plan.bucket_bytes = width * 4;
     options.trace = trace;
@@ -82,6 +87,38 @@ TEST_P(OverlapTrace, ReductionsRunBehindTheBackwardPass) {
               place_of(TraceKind::reduce_end, b));
   EXPECT_GE(report.seconds(Phase::reduce), 0.0);
   EXPECT_GT(report.exposed_seconds(), 0.0);
+}
+
+// While the last layer that the backward pass meets is still computed, the
+// first bucket is reduced, updated and back on every rank.
+TEST_P(OverlapTrace, InterleavedBucketsAreSentBeforeTheLastMark) {
+  for (const GatherMode gather :
+       {GatherMode::at_step, GatherMode::overlapped}) {
+    trace->clear();
+    auto optimizer = make(Schedule::interleaved, gather);
+    for (std::int64_t l = layers - 1; l > 0; --l) {
+      fill_gradient(optimizer, {l}, [](auto) { return 1.0; });
+      optimizer.mark_ready({l});
+    }
+    const auto first_has_come = [&] {
+      return std::ranges::any_of(trace->events(), [](const TraceEvent& event) {
+        return event.kind == TraceKind::gather_end && event.index == 0;
+      });
+    };
+    const auto limit =
+        std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!first_has_come() && std::chrono::steady_clock::now() < limit)
+      optimizer.wait_parameter({0});
+    EXPECT_EQ(value_of_last_layer(optimizer), -1.0f);
+    fill_gradient(optimizer, {0}, [](auto) { return 1.0; });
+    optimizer.mark_ready({0});
+    optimizer.step();
+    const auto last_mark = place_of(TraceKind::ready, 0);
+    EXPECT_LT(place_of(TraceKind::reduce_end, 0), last_mark);
+    EXPECT_LT(place_of(TraceKind::gather_end, 0), last_mark);
+    EXPECT_EQ(read_all(optimizer),
+              std::vector<double>(std::size_t(layers * width), -1.0));
+  }
 }
 
 TEST_P(OverlapTrace, GathersRunAheadOfTheForwardPass) {
@@ -184,7 +221,8 @@ TEST_P(OverlapTrace, ReadsInAnyOrderSeeNewValues) {
 TEST_P(OverlapTrace, SkippedStepsGatherNothing) {
   OptimizerOptions options;
   options.nonfinite = Nonfinite::skip;
-  auto optimizer = make(options);
+  auto optimizer =
+      make(Schedule::after_backward, GatherMode::overlapped, options);
   fill_gradient(optimizer, {0},
                 [](auto) { return std::numeric_limits<double>::infinity(); });
   EXPECT_FALSE(optimizer.step().updated());
