@@ -26,7 +26,8 @@ struct Memory {
   /// are gathered.
   std::int64_t staging = 0;
 
-  /// What is sharded: a rank of P holds a P-th of it.
+  /// What is sharded: a rank of P holds a P-th of it, or what it owns where
+  /// parameters have owners.
   std::int64_t state() const { return averaged + main + moments; }
   std::int64_t total() const {
     return parameters + gradients + state() + staging;
