@@ -21,6 +21,7 @@
 #include "optim/kept_exchange.hpp"
 #include "optim/loss_scale.hpp"
 #include "optim/marks.hpp"
+#include "optim/matrix_updates.hpp"
 #include "optim/model_group.hpp"
 #include "optim/progress.hpp"
 #include "optim/readiness.hpp"
@@ -190,6 +191,8 @@ class OptimizerCore {
   void set_up_groups();
   void set_up_storage();
   void set_up_steps();
+  /// By parameter; null for one that is frozen.
+  std::vector<const Rule*> trained_rules() const;
   void validate_options() const;
 
   void fetch_gradient(ParameterId id, const ExecutionSpace& on);
@@ -209,6 +212,8 @@ class OptimizerCore {
   void sum(const Arrival& arrival, const Hands& hands, bool update_at_once);
   bool reduce(bool update_at_once);
   void update_tiles(std::int64_t begin, std::int64_t end, double clip);
+  /// Of all buckets, after their tiles.
+  void update_matrices(double clip);
   void start_reductions(std::int64_t count);
   /// Forgets what was reduced of a step, and what was marked.
   void forget_reductions();
@@ -234,6 +239,7 @@ class OptimizerCore {
   RulesAgreement rules_agreement_;
   KeptExchange kept_exchange_;
   TrustRatios trust_;
+  MatrixUpdates matrices_;
   std::vector<Totals> totals_;  // by tile
   // By rank, and by rank of the model-parallel group.
   std::vector<Totals> exchanged_;

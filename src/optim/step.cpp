@@ -127,6 +127,11 @@ void OptimizerCore::update_tiles(std::int64_t begin, std::int64_t end,
                  [&work](std::int64_t tile) { work.update(tile); });
 }
 
+void OptimizerCore::update_matrices(double clip) {
+  for (std::int32_t bucket = 0; bucket < trained_buckets(); ++bucket)
+    matrices_.update(bucket, classes, marks_, clip);
+}
+
 void OptimizerCore::apply_trust_ratios() {
   if (!trust_.any()) return;
   {
@@ -243,10 +248,12 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
   if (record.updated) {
     {
       const AddSeconds timer(seconds(Phase::update));
+      const double clip =
+          clip_coefficient(options.clip_norm, record.gradient_norm);
       if (decide_first)
-        update_tiles(0, static_cast<std::int64_t>(tiles.tiles().size()),
-                     clip_coefficient(options.clip_norm, record.gradient_norm));
+        update_tiles(0, static_cast<std::int64_t>(tiles.tiles().size()), clip);
       apply_trust_ratios();
+      update_matrices(clip);
     }
     gather();
     count_update();
