@@ -19,7 +19,11 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/kzero"
 install(EXPORT kzeroTargets NAMESPACE kzero::
         DESTINATION "${kzero_package_folder}")
 
-# Only a static library passes HDF5 on to whoever links it.
+# Only a static library passes BLAS and HDF5 on to whoever links it.
+set(kzero_needs_blas TRUE)
+if(BUILD_SHARED_LIBS)
+  set(kzero_needs_blas FALSE)
+endif()
 set(kzero_needs_hdf5 FALSE)
 if(KZERO_ENABLE_HDF5 AND NOT BUILD_SHARED_LIBS)
   set(kzero_needs_hdf5 TRUE)
@@ -35,6 +39,7 @@ install(FILES "${PROJECT_BINARY_DIR}/package/kzeroConfig.cmake"
               "${PROJECT_BINARY_DIR}/package/kzeroConfigVersion.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/kzero_mpi.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/kzero_kokkos.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/kzero_blas.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/kzero_hdf5.cmake"
         DESTINATION "${kzero_package_folder}")
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The kzero authors
 # SPDX-License-Identifier: BSD-3-Clause
 
-# Writes kzero.pc. Kokkos and HDF5 are spelled out, since Debian's Kokkos has no
-# .pc file; MPI is required by the name of its own .pc file where it has one.
+# Writes kzero.pc. Kokkos, BLAS and HDF5 are spelled out, since Debian's Kokkos
+# has no .pc file and BLAS goes by many names; MPI is required by the name of its own .pc file where it has one.
 
 # Appends to the lists <cflags> and <libs> what a target passes on to those who
 # link it, its own dependencies included.
@@ -89,8 +89,11 @@ function(kzero_write_pkgconfig file)
   if(NOT kzero_pc_requires)
     kzero_flatten_target(MPI::MPI_CXX flags libraries)
   endif()
+  set(unused "")
+  if(NOT BUILD_SHARED_LIBS)
+    kzero_flatten_target(BLAS::BLAS unused libraries)
+  endif()
   if(KZERO_ENABLE_HDF5 AND NOT BUILD_SHARED_LIBS)
-    set(unused "")
     kzero_flatten_target(HDF5::HDF5 unused libraries)
   endif()
   list(REMOVE_DUPLICATES flags)

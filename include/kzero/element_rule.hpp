@@ -4,26 +4,18 @@
 // Update rules of your own, one element at a time.
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <iterator>
 #include <kzero/dtype.hpp>
 #include <kzero/macros.hpp>
+#include <kzero/own_rule.hpp>
 #include <span>
 #include <string_view>
 #include <type_traits>
 
 namespace kzero {
-
-/// A hyperparameter of an ElementRule: its name and the member that holds it.
-template <class R>
-struct Hyperparameter {
-  std::string_view name;
-  double R::*member;
-};
 
 /// An update rule that works on each element by itself, written as a struct:
 ///
@@ -90,10 +82,6 @@ concept ElementRule = std::is_class_v<R> &&
 
 namespace detail {
 
-inline constexpr std::size_t maximum_state_arrays = 3;
-inline constexpr std::size_t maximum_rule_bytes = 128;
-inline constexpr std::size_t maximum_rule_alignment = 16;
-
 /// count elements, all of one parameter. parameter is the 16-bit parameter to
 /// be written, null where the main parameter is the parameter.
 struct UpdateTile {
@@ -106,8 +94,6 @@ struct UpdateTile {
   void* state[maximum_state_arrays] = {};
   std::int64_t count = 0;
 };
-
-using UpdateFunction = void (*)(const UpdateTile&);
 
 template <class T>
 inline constexpr bool is_16_bit = sizeof(T) == 2;
@@ -153,124 +139,22 @@ KZERO_FUNCTION void update_elements(const R rule, const UpdateTile& tile) {
       static_cast<T*>(tile.state[1]), static_cast<T*>(tile.state[2]));
 }
 
-constexpr bool is_identifier(std::string_view name) {
-  for (const char c : name) {
-    const bool valid = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       (c >= '0' && c <= '9') || c == '_';
-    if (!valid) return false;
-  }
-  return !name.empty();
-}
-
-/// Identifiers, all different, none of those taken.
-constexpr bool are_valid_names(std::span<const std::string_view> names,
-                               std::initializer_list<std::string_view> taken) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!is_identifier(names[i])) return false;
-    for (std::size_t j = 0; j < i; ++j)
-      if (names[i] == names[j]) return false;
-    for (const std::string_view other : taken)
-      if (names[i] == other) return false;
-  }
-  return true;
-}
-
-/// An ElementRule's type, without the type.
-struct ElementRuleTable {
-  std::string_view name;
-  std::span<const std::string_view> state;
-  std::span<const std::string_view> hyperparameters;
-  double (*get)(const void* rule, std::size_t hyperparameter);
-  void (*set)(void* rule, std::size_t hyperparameter, double value);
-  void (*check)(const void* rule);              // null without one
-  void (*prepare)(void* rule, std::int64_t t);  // null without one
-  std::array<UpdateFunction, 4> update;         // by the parameters' type
-};
-
 template <class R, class T, class Parameter>
 void update_own(const UpdateTile& tile) {
   update_elements<std::size(R::state), T, Parameter>(
       *static_cast<const R*>(tile.step), tile);
 }
 
-template <class R>
-inline constexpr auto hyperparameter_names = [] {
-  std::array<std::string_view, std::size(R::hyperparameters)> names;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    names[i] = std::data(R::hyperparameters)[i].name;
-  return names;
-}();
-
 template <ElementRule R>
-constexpr ElementRuleTable make_element_rule_table() {
-  static_assert(std::is_trivially_copyable_v<R>,
-                "an ElementRule must be trivially copyable: it holds numbers, "
-                "no memory of its own");
-  static_assert(
-      sizeof(R) <= maximum_rule_bytes && alignof(R) <= maximum_rule_alignment,
-      "an ElementRule must have at most 128 bytes and an alignment "
-      "of at most 16");
-  static_assert(is_identifier(R::name),
-                "an ElementRule's name must be of letters, digits and "
-                "underscores");
-  static_assert(std::size(R::state) <= maximum_state_arrays,
-                "an ElementRule must have at most 3 state arrays");
-  static_assert(are_valid_names(R::state, {"value", "main"}),
-                "an ElementRule's state arrays must have different names of "
-                "letters, digits and underscores, none of them \"value\" or "
-                "\"main\"");
-  static_assert(are_valid_names(hyperparameter_names<R>, {"name", "rule"}),
-                "an ElementRule's hyperparameters must have different names "
-                "of letters, digits and underscores, none of them \"name\" or "
-                "\"rule\"");
-  static_assert(
-      !requires(R & rule) { rule.check(); } ||
-          requires(const R& rule) { rule.check(); },
-      "an ElementRule's check() must be const");
-  static_assert(
-      !requires(R & rule, std::int64_t t) { rule.prepared(t); } ||
-          requires(const R& rule, std::int64_t t) {
-            { rule.prepared(t) } -> std::same_as<R>;
-          },
-      "an ElementRule's prepared(t) must be const and return the rule by "
-      "value");
-  ElementRuleTable table = {};
-  table.name = R::name;
-  table.state = R::state;
-  table.hyperparameters = hyperparameter_names<R>;
-  table.get = [](const void* rule, std::size_t i) {
-    return static_cast<const R*>(rule)
-               ->*std::data(R::hyperparameters)[i]
-               .member;
-  };
-  table.set = [](void* rule, std::size_t i, double value) {
-    static_cast<R*>(rule)->*std::data(R::hyperparameters)[i].member = value;
-  };
-  if constexpr (requires(const R& rule) { rule.check(); })
-    table.check = [](const void* rule) {
-      static_cast<const R*>(rule)->check();
-    };
-  if constexpr (requires(const R& rule, std::int64_t t) {
-                  { rule.prepared(t) } -> std::same_as<R>;
-                })
-    table.prepare = [](void* rule, std::int64_t t) {
-      R& value = *static_cast<R*>(rule);
-      value = static_cast<const R&>(value).prepared(t);
-    };
+constexpr OwnRuleTable make_element_rule_table() {
+  OwnRuleTable table = make_own_rule_table<R>();
   table.update = {update_own<R, float, float16>, update_own<R, float, bfloat16>,
                   update_own<R, float, float>, update_own<R, double, double>};
   return table;
 }
 
 template <ElementRule R>
-inline constexpr ElementRuleTable element_rule_table =
-    make_element_rule_table<R>();
-
-/// Any ElementRule.
-struct OwnRule {
-  const ElementRuleTable* table = nullptr;
-  alignas(maximum_rule_alignment) std::byte value[maximum_rule_bytes] = {};
-};
+inline constexpr OwnRuleTable element_rule_table = make_element_rule_table<R>();
 
 }  // namespace detail
 

@@ -25,11 +25,15 @@ struct Memory {
   /// reduction), and two pieces through which parameters in the caller's memory
   /// are gathered.
   std::int64_t staging = 0;
+  /// What rules for matrices (Muon, MatrixRule) compute in, for the largest
+  /// matrix that this rank owns. Plan::memory(), which knows no rules, says 0.
+  std::int64_t work = 0;
 
-  /// What is sharded: a rank of P holds a P-th of it.
+  /// What is sharded: a rank of P holds a P-th of it, or what it owns where
+  /// parameters have owners.
   std::int64_t state() const { return averaged + main + moments; }
   std::int64_t total() const {
-    return parameters + gradients + state() + staging;
+    return parameters + gradients + state() + staging + work;
   }
 };
 

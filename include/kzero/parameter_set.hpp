@@ -157,6 +157,12 @@ class ParameterSet {
                         nullptr, std::move(options));
   }
 
+  /// Declares all parameters of another set, in their order and as they are
+  /// there; memory of the caller's own is shared. Ties are those of both sets
+  /// together. Returns their ids.
+  /// Throws InvalidArgument as add does; this set is unchanged then.
+  std::vector<ParameterId> append(const ParameterSet& others);
+
   std::int64_t size() const {
     return static_cast<std::int64_t>(parameters_.size());
   }

@@ -13,14 +13,23 @@
 #include <kzero/range.hpp>
 #include <kzero/shard_table.hpp>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace kzero {
 
+namespace detail {
+class PlanBuilder;
+}  // namespace detail
+
 /// How buckets are cut over the ranks.
 /// elements: into equal shards that cross parameter borders.
-enum class Partition { elements };
+/// parameters: every parameter is one rank's. Largest first, each goes to the
+/// rank that has the fewest elements so far.
+/// buckets: likewise every bucket, with all of its parameters.
+/// A tie is the lower place's first, then the lower rank's.
+enum class Partition { elements, parameters, buckets };
 
 struct PlanOptions {
   static constexpr std::int64_t unlimited =
@@ -30,6 +39,13 @@ struct PlanOptions {
   /// (make_plan called alone needs a number).
   int ranks = 0;
   Partition partition = Partition::elements;
+  /// With Partition::buckets: as few buckets as need be are cut at parameter
+  /// borders, until no rank has more elements than the largest parameter, or
+  /// 1.05 times the mean of the ranks, whichever is more. All buckets stay
+  /// whole, or the larger half of them, or the larger quarter and so on, and
+  /// are given away first; where even none is not enough, it is
+  /// Partition::parameters.
+  bool divide = false;
   /// A bucket closes at the first parameter end at or past this many bytes of
   /// gradients; of frozen parameters, of values.
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
@@ -39,7 +55,7 @@ struct PlanOptions {
 };
 
 /// Every parameter starts on a multiple of this many elements, and every shard
-/// of partition elements too: 64 elements are whole cache lines for any type.
+/// too: 64 elements are whole cache lines for any type.
 inline constexpr std::int64_t alignment_elements = 64;
 
 /// Parameters of equal type, gradient type and chunk, one after another; those
@@ -52,8 +68,10 @@ struct Buffer {
   int chunk = 0;
   bool frozen = false;
   bool external = false;
-  std::int64_t size = 0;                // elements, padding included
-  std::vector<ParameterId> parameters;  // in layout order
+  std::int64_t size = 0;  // elements, padding included
+  /// As they lie in memory: in layout order, but where parameters have an owner
+  /// in the order of the owners within each bucket.
+  std::vector<ParameterId> parameters;
 
   /// Whether the averaged gradient has memory apart from the gradients, and the
   /// main parameters apart from the parameters.
@@ -93,6 +111,9 @@ struct Segment {
 class Plan {
  public:
   int ranks() const { return ranks_; }
+  Partition partition() const { return partition_; }
+  /// PlanOptions::divide.
+  bool divide() const { return divide_; }
   std::int64_t bucket_bytes() const { return bucket_bytes_; }
   std::span<const Buffer> buffers() const { return buffers_; }
 
@@ -113,12 +134,18 @@ class Plan {
   /// Throws InvalidArgument when id is not in the plan.
   const Placement& placement(ParameterId id) const;
 
-  /// How bucket (an index into buckets()) is cut.
+  /// The rank that owns all of a parameter, of no elements as well. None with
+  /// Partition::elements on several ranks, and of one that is frozen. Throws
+  /// InvalidArgument when id is not in the plan.
+  std::optional<int> owner(ParameterId id) const;
+
+  /// How bucket (an index into buckets()) is cut. The table refers to the plan
+  /// where shards differ in size: frozen buckets are all the first rank's then.
   ShardTable shards(std::int64_t bucket) const;
 
   /// What a rank owns of what is trained: real elements only, no padding; by
-  /// bucket, then by place. Costs O(buckets + segments of that rank), not
-  /// O(ranks).
+  /// bucket, then by place. Costs O(segments of that rank), and for each bucket
+  /// the logarithm of its parameters; not O(ranks).
   std::vector<Segment> segments(int rank) const;
 
   /// Bytes that a rank holds, by purpose: what ShardedOptimizer::memory()
@@ -129,19 +156,28 @@ class Plan {
   Memory memory(int rank, std::size_t state_arrays) const;
 
  private:
-  friend Plan make_plan(const ParameterSet&, const PlanOptions&);
+  friend class detail::PlanBuilder;
   int ranks_ = 1;
+  Partition partition_ = Partition::elements;
+  bool divide_ = false;
   std::int64_t bucket_bytes_ = 0;
   std::int64_t trained_buckets_ = 0;
   std::vector<Buffer> buffers_;
   std::vector<Bucket> buckets_;
   std::vector<Placement> placements_;
+  // Where parameters have owners: by parameter, and ranks + 1 offsets of
+  // shards for each bucket.
+  std::vector<std::int32_t> owners_;
+  std::vector<std::int64_t> offsets_;
 };
 
 /// Lays the parameters out. Local and pure: equal input gives an equal plan.
-/// Linear in the parameters, independent of the ranks.
-/// Throws InvalidArgument for ranks or bucket_bytes below 1, and for an order
-/// that is not a permutation of the parameters.
+/// With Partition::elements linear in the parameters, independent of the ranks;
+/// with the others O(parameters * log(parameters * ranks) + buckets * ranks),
+/// and 8 bytes of memory for each bucket and rank.
+/// Throws InvalidArgument for ranks or bucket_bytes below 1, for divide without
+/// Partition::buckets, and for an order that is not a permutation of the
+/// parameters.
 Plan make_plan(const ParameterSet& parameters, const PlanOptions& options);
 
 }  // namespace kzero

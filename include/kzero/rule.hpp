@@ -6,9 +6,12 @@
 
 #include <cstring>
 #include <kzero/element_rule.hpp>
+#include <kzero/matrix_rule.hpp>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -114,10 +117,27 @@ struct Lamb {
   bool maximize = false;
 };
 
+/// Muon (Jordan et al., 2024), for matrices: the momentum's direction with all
+/// singular values brought near 1, by five steps of a Newton-Schulz iteration.
+///   buf = mu*buf + g;  u = nesterov ? g + mu*buf : buf
+///   X = u/(|u| + 1e-7), |u| the square root of the sum of squares;
+///       transposed if it has more rows than columns
+///   5 times: A = X X';  X = 3.4445*X + (-4.7750*A + 2.0315*A*A) X
+///   p = p*(1 - lr*wd) - lr*sqrt(max(1, rows/columns))*X, transposed back
+/// What is no matrix takes the rule that is given beside it (see Rule). The
+/// products are BLAS's. State: momentum_buffer.
+struct Muon {
+  double learning_rate = 0.02;
+  double momentum = 0.95;
+  bool nesterov = true;
+  double weight_decay = 0.0;
+  bool maximize = false;
+};
+
 namespace detail {
 
 using RuleVariant =
-    std::variant<AdamW, Sgd, Adam, Adagrad, RmsProp, Lion, Lamb, OwnRule>;
+    std::variant<AdamW, Sgd, Adam, Adagrad, RmsProp, Lion, Lamb, Muon, OwnRule>;
 
 template <class R, class V>
 inline constexpr bool is_alternative = false;
@@ -132,8 +152,16 @@ concept BuiltInRule =
 
 }  // namespace detail
 
-/// One of the rules above or an ElementRule, with names for its
+/// One of the rules above, an ElementRule or a MatrixRule, with names for its
 /// hyperparameters.
+///
+/// Muon and MatrixRules update matrices: parameters of exactly two extents.
+/// What is none takes the rule beside them, AdamW{} where none is given. In an
+/// optimizer the parameters of group "g" that are no matrices form the group
+/// "g/beside": optimizer.group("default/beside").set("learning_rate", 1e-4).
+/// OptimizerOptions::groups may give a rule of that name, which comes before
+/// the one beside; and a matrix that is declared in the group "g/beside" takes
+/// that rule too.
 class Rule {
  public:
   using Variant = detail::RuleVariant;
@@ -143,6 +171,7 @@ class Rule {
   /// Throws InvalidArgument for values out of range.
   template <detail::BuiltInRule R>
   Rule(const R& rule) : value_(rule) {  // NOLINT(google-explicit-constructor)
+    if constexpr (std::is_same_v<R, Muon>) beside_ = default_beside();
     check();
   }
 
@@ -154,9 +183,28 @@ class Rule {
     std::memcpy(std::get<detail::OwnRule>(value_).value, &rule, sizeof(R));
     check();
   }
+  template <MatrixRule R>
+  Rule(const R& rule)  // NOLINT(google-explicit-constructor)
+      : value_(detail::OwnRule{&detail::matrix_rule_table<R>}),
+        beside_(default_beside()) {
+    std::memcpy(std::get<detail::OwnRule>(value_).value, &rule, sizeof(R));
+    check();
+  }
 
-  /// "adamw", "sgd", "adam", "adagrad", "rmsprop", "lion", "lamb", or the
-  /// ElementRule's own.
+  /// Likewise, with a rule for what is no matrix. Throws InvalidArgument for
+  /// one that is for matrices itself.
+  template <class R>
+  requires std::is_same_v<R, Muon> || MatrixRule<R> Rule(const R& rule,
+                                                         Rule beside)
+      : Rule(rule) {
+    set_beside(std::move(beside));
+  }
+
+  /// The rule for what is no matrix; null where this rule updates elements.
+  const Rule* beside() const { return beside_.get(); }
+
+  /// "adamw", "sgd", "adam", "adagrad", "rmsprop", "lion", "lamb", "muon", or
+  /// the own one of a rule of your own.
   std::string_view name() const;
 
   /// Names of the hyperparameters, in the order of the struct's members.
@@ -180,9 +228,12 @@ class Rule {
   const Variant& value() const { return value_; }
 
  private:
+  static std::shared_ptr<const Rule> default_beside();
+  void set_beside(Rule beside);
   void check() const;
 
   Variant value_;
+  std::shared_ptr<const Rule> beside_;
 };
 
 }  // namespace kzero

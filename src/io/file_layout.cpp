@@ -33,8 +33,12 @@ GroupLayout layout_of_group(const std::string& name, const Rule& rule) {
 ParameterLayout layout_of_parameter(const ShardedOptimizer& optimizer,
                                     ParameterId id) {
   const ParameterInfo& info = optimizer.parameters()[id];
-  ParameterLayout parameter{
-      info.name, info.group, 0, info.extents, {{"value", info.dtype}}, id};
+  ParameterLayout parameter{info.name,
+                            OptimizerAccess::group_name(optimizer, id),
+                            0,
+                            info.extents,
+                            {{"value", info.dtype}},
+                            id};
   if (info.frozen) return parameter;
   parameter.update_count = optimizer.update_count(id);
   for (const std::string_view name :

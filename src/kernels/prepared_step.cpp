@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/muon.hpp"
 
 namespace kzero::detail {
 namespace {
@@ -141,12 +142,24 @@ void prepare(PreparedStep& prepared, const Lamb& rule, std::int64_t t) {
   prepared.trust = &host_kernels().trust;
 }
 
+template <class T>
+void prepare(PreparedStep& prepared, const Muon& rule, std::int64_t) {
+  const MuonStep step{rule.learning_rate, rule.momentum, rule.weight_decay,
+                      rule.nesterov};
+  static_assert(sizeof step <= sizeof prepared.step);
+  std::memcpy(prepared.step, &step, sizeof step);
+  prepared.matrix = &muon_functions;
+}
+
 // The rule converts its numbers itself.
 template <class T>
 void prepare(PreparedStep& prepared, const OwnRule& rule, std::int64_t t) {
   std::memcpy(prepared.step, rule.value, sizeof(rule.value));
   if (rule.table->prepare != nullptr) rule.table->prepare(prepared.step, t);
-  prepared.update = &rule.table->update;
+  if (rule.table->work_elements != nullptr)
+    prepared.matrix = &rule.table->update_matrix;
+  else
+    prepared.update = &rule.table->update;
 }
 
 template <class R>
@@ -160,6 +173,7 @@ double sign_of(const OwnRule&) { return 1.0; }
 
 PreparedStep prepare_step(const Rule& rule, std::int64_t t, DType dtype) {
   PreparedStep prepared;
+  prepared.t = t;
   std::visit(
       [&](const auto& value) {
         prepared.sign = sign_of(value);
@@ -170,6 +184,14 @@ PreparedStep prepare_step(const Rule& rule, std::int64_t t, DType dtype) {
       },
       rule.value());
   return prepared;
+}
+
+std::int64_t matrix_work_elements(const Rule& rule, std::int64_t rows,
+                                  std::int64_t columns, bool scaled) {
+  if (std::holds_alternative<Muon>(rule.value()))
+    return muon_work_elements(rows, columns);
+  return std::get<OwnRule>(rule.value())
+      .table->work_elements(rows, columns, scaled);
 }
 
 bool uses_trust_ratio(const Rule& rule) {

@@ -14,13 +14,18 @@
 
 namespace kzero::detail {
 
-/// A step of kernels/arithmetic.hpp, in float or double, or an ElementRule; and
-/// the functions to call with it, by the parameters' type.
+/// A step of kernels/arithmetic.hpp, in float or double, a MuonStep, or a rule
+/// of somebody's own; and the functions to call with it, by the parameters'
+/// type.
 struct PreparedStep {
   alignas(maximum_rule_alignment) std::byte step[maximum_rule_bytes] = {};
   const std::array<UpdateFunction, 4>* update = nullptr;
   /// Where the rule has a trust ratio: the pass before update.
   const std::array<TrustFunction, 4>* trust = nullptr;
+  /// Of a rule for matrices, instead of update: by the main parameters' type,
+  /// float and double.
+  const std::array<MatrixFunction, 2>* matrix = nullptr;
+  std::int64_t t = 0;
   double sign = 1.0;  // of the gradient
 };
 
@@ -28,6 +33,12 @@ struct PreparedStep {
 /// with the kernels of the instruction set in use.
 /// Bias corrections are computed in double.
 PreparedStep prepare_step(const Rule& rule, std::int64_t t, DType dtype);
+
+/// Elements of work memory that a rule for matrices needs for one of rows x
+/// columns. scaled: its gradient may come with a factor, beside the rule's
+/// sign.
+std::int64_t matrix_work_elements(const Rule& rule, std::int64_t rows,
+                                  std::int64_t columns, bool scaled);
 
 /// Whether the rule's updates take two passes with a ratio in between.
 bool uses_trust_ratio(const Rule& rule);

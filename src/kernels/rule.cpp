@@ -67,6 +67,15 @@ void for_each_member(Lamb& rule, F&& f) {
 }
 
 template <class F>
+void for_each_member(Muon& rule, F&& f) {
+  f("learning_rate", rule.learning_rate);
+  f("momentum", rule.momentum);
+  f("nesterov", rule.nesterov);
+  f("weight_decay", rule.weight_decay);
+  f("maximize", rule.maximize);
+}
+
+template <class F>
 void for_each_member(detail::OwnRule& rule, F&& f) {
   for (std::size_t i = 0; i < rule.table->hyperparameters.size(); ++i) {
     double value = rule.table->get(rule.value, i);
@@ -92,6 +101,7 @@ std::string_view name_of(const Adagrad&) { return "adagrad"; }
 std::string_view name_of(const RmsProp&) { return "rmsprop"; }
 std::string_view name_of(const Lion&) { return "lion"; }
 std::string_view name_of(const Lamb&) { return "lamb"; }
+std::string_view name_of(const Muon&) { return "muon"; }
 std::string_view name_of(const detail::OwnRule& rule) {
   return rule.table->name;
 }
@@ -190,8 +200,14 @@ void check_value(const Lion& rule) {
   require_not_negative("lion", "weight_decay", rule.weight_decay);
 }
 
+void check_value(const Muon& rule) {
+  require_not_negative("muon", "learning_rate", rule.learning_rate);
+  require_fraction("muon", "momentum", rule.momentum);
+  require_not_negative("muon", "weight_decay", rule.weight_decay);
+}
+
 void check_value(const detail::OwnRule& rule) {
-  const detail::ElementRuleTable& table = *rule.table;
+  const detail::OwnRuleTable& table = *rule.table;
   if (is_built_in(table.name, std::type_identity<Rule::Variant>{})) {
     throw InvalidArgument(detail::concat(
         "a rule of your own has the name ", detail::quoted(table.name),
@@ -220,6 +236,7 @@ Names states_of(const Adam& rule) { return moments(rule.amsgrad); }
 Names states_of(const Lamb&) { return moments(false); }
 Names states_of(const Adagrad&) { return {"sum"}; }
 Names states_of(const Lion&) { return {"exp_avg"}; }
+Names states_of(const Muon&) { return {"momentum_buffer"}; }
 
 Names states_of(const Sgd& rule) {
   if (rule.momentum == 0.0) return {};
@@ -241,6 +258,19 @@ Names states_of(const detail::OwnRule& rule) {
 
 void Rule::check() const {
   std::visit([](const auto& rule) { check_value(rule); }, value_);
+}
+
+std::shared_ptr<const Rule> Rule::default_beside() {
+  return std::make_shared<const Rule>();
+}
+
+void Rule::set_beside(Rule beside) {
+  if (beside.beside() != nullptr)
+    throw InvalidArgument(detail::concat(
+        name(), ": the rule beside it is ", beside.name(),
+        ", which is for matrices too (expected one for what is no matrix): "
+        "give a rule that updates elements, such as AdamW"));
+  beside_ = std::make_shared<const Rule>(std::move(beside));
 }
 
 std::string_view Rule::name() const {

@@ -34,6 +34,25 @@ ParameterId ParameterSet::add_external(std::string name, ExternalArray value,
                  std::move(external));
 }
 
+std::vector<ParameterId> ParameterSet::append(const ParameterSet& others) {
+  // All or none: on a copy, since a later one may be refused.
+  ParameterSet both = *this;
+  std::vector<ParameterId> ids;
+  for (const ParameterInfo& info : others.parameters_)
+    ids.push_back(both.declare(info.name, info.extents,
+                               {.dtype = info.dtype,
+                                .gradient_dtype = info.gradient_dtype,
+                                .group = info.group,
+                                .chunk = info.chunk,
+                                .model_parallel = info.model_parallel,
+                                .tied_to = info.tied_to,
+                                .unmarked = info.unmarked,
+                                .frozen = info.frozen},
+                               info.external));
+  *this = std::move(both);
+  return ids;
+}
+
 void ParameterSet::require_name(const std::string& name) const {
   if (name.empty())
     throw InvalidArgument(concat("parameter ", parameters_.size(),

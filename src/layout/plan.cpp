@@ -18,11 +18,25 @@ const Placement& Plan::placement(ParameterId id) const {
   return placements_[static_cast<std::size_t>(id.index)];
 }
 
+std::optional<int> Plan::owner(ParameterId id) const {
+  const Placement& place = placement(id);
+  if (buffers_[static_cast<std::size_t>(place.buffer)].frozen)
+    return std::nullopt;
+  if (ranks_ == 1) return 0;
+  if (partition_ == Partition::elements) return std::nullopt;
+  return owners_[static_cast<std::size_t>(id.index)];
+}
+
 ShardTable Plan::shards(std::int64_t bucket) const {
   if (bucket < 0 || bucket >= std::ssize(buckets_))
     throw InvalidArgument(detail::concat(
         "no such bucket in the plan (expected an index below ", buckets_.size(),
         ", got ", bucket, "): use an index into buckets()"));
+  if (!offsets_.empty()) {
+    const std::size_t row = static_cast<std::size_t>(ranks_) + 1;
+    return ShardTable(std::span(offsets_).subspan(
+        static_cast<std::size_t>(bucket) * row, row));
+  }
   const Range range = buckets_[static_cast<std::size_t>(bucket)].range;
   return ShardTable::uniform(ranks_, range.size() / ranks_);
 }

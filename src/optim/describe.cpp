@@ -33,10 +33,10 @@ std::string OptimizerCore::describe() const {
   for (std::size_t i = 0; i < rules.size(); ++i)
     text += concat("group ", quoted(group_names[i]), ": ", to_string(rules[i]),
                    "\n");
-  text +=
-      concat("bytes on this rank: parameters ", used.parameters, ", gradients ",
-             used.gradients, ", averaged ", used.averaged, ", main ", used.main,
-             ", moments ", used.moments, ", staging ", used.staging, "\n");
+  text += concat("bytes on this rank: parameters ", used.parameters,
+                 ", gradients ", used.gradients, ", averaged ", used.averaged,
+                 ", main ", used.main, ", moments ", used.moments, ", staging ",
+                 used.staging, ", work ", used.work, "\n");
   return text;
 }
 

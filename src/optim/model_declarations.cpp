@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/message.hpp"
+#include "optim/rule_groups.hpp"
 #include "optim/setup_facts.hpp"
 
 namespace kzero::detail {
@@ -43,11 +44,10 @@ std::string take(std::string_view& bytes) {
 std::string kind_of(const ParameterInfo& info,
                     const OptimizerOptions& options) {
   if (info.frozen) return "frozen";
-  const auto own = options.groups.find(info.group);
   return concat(
       info.model_parallel == ModelParallel::split ? split_kind : "replicated, ",
       info.unmarked == Unmarked::keep ? kept_kind : "",
-      to_string(own == options.groups.end() ? options.rule : own->second));
+      to_string(rule_of_parameter(options, info)));
 }
 
 std::string serialize(const ParameterSet& parameters,

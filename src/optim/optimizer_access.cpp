@@ -106,6 +106,12 @@ const std::vector<std::string>& OptimizerAccess::group_names(
   return optimizer.core_->group_names;
 }
 
+const std::string& OptimizerAccess::group_name(
+    const ShardedOptimizer& optimizer, ParameterId id) {
+  const OptimizerCore& core = *optimizer.core_;
+  return core.group_names[core.group_of(id.index)];
+}
+
 const Rule& OptimizerAccess::rule(const ShardedOptimizer& optimizer,
                                   std::size_t group) {
   return optimizer.core_->rules[group];

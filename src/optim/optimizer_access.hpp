@@ -69,6 +69,8 @@ struct OptimizerAccess {
                                                    ParameterId);
 
   static const std::vector<std::string>& group_names(const ShardedOptimizer&);
+  /// The group whose rule updates it: its own, or the one beside that.
+  static const std::string& group_name(const ShardedOptimizer&, ParameterId);
   static const Rule& rule(const ShardedOptimizer&, std::size_t group);
   static void set_rule(ShardedOptimizer&, std::size_t group, const Rule&);
 

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <kzero/error.hpp>
 #include <system_error>
-#include <unordered_map>
 
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/message.hpp"
 #include "optim/left_gathers.hpp"
+#include "optim/rule_groups.hpp"
 #include "optim/spare_core.hpp"
 #include "storage/kokkos_support.hpp"
 
@@ -64,27 +64,17 @@ Nonfinite OptimizerCore::nonfinite() const {
 }
 
 void OptimizerCore::set_up_groups() {
-  std::unordered_map<std::string, std::int32_t> known;
-  for (const ParameterInfo& info : parameters.parameters()) {
-    const auto [place, added] = known.try_emplace(
-        info.group, static_cast<std::int32_t>(group_names.size()));
-    if (added) {
-      group_names.push_back(info.group);
-      const auto own = options.groups.find(info.group);
-      rules.push_back(own != options.groups.end() ? own->second : options.rule);
-    }
-    group_of_.push_back(place->second);
-  }
-  for (const auto& [name, rule] : options.groups) {
-    if (known.contains(name)) continue;
-    group_names.push_back(name);
-    rules.push_back(rule);
-    // On a part of a model that is nothing unusual.
-    if (!options.model_parallel && communicator->rank() == 0)
+  RuleGroups groups = group_rules(parameters, options);
+  require_whole_matrices(parameters, options, groups, communicator->size());
+  // On a part of a model that is nothing unusual.
+  if (!options.model_parallel && communicator->rank() == 0)
+    for (const std::string& name : groups.unexpected)
       log(LogLevel::warning,
           concat("no parameter is in group ", quoted(name),
                  ", for which options.groups has a rule: is the name right?"));
-  }
+  group_names = std::move(groups.names);
+  rules = std::move(groups.rules);
+  group_of_ = std::move(groups.group_of);
   require_no_trust_ratio();
   classes = UpdateClasses(parameters.parameters(), group_of_);
   hash_rules();
@@ -210,6 +200,16 @@ void OptimizerCore::set_up_buckets() {
   }
   const int rank = communicator->rank();
   tiles = TileTable(plan, plan.segments(rank), rank);
+  const std::vector<const Rule*> rule_of = trained_rules();
+  matrices_ = MatrixUpdates({plan, parameters, rank, rule_of, buckets,
+                             options.clip_norm.has_value()});
+}
+
+std::vector<const Rule*> OptimizerCore::trained_rules() const {
+  std::vector<const Rule*> rule_of;
+  for (std::int64_t i = 0; i < parameters.size(); ++i)
+    rule_of.push_back(parameters[{i}].frozen ? nullptr : &rules[group_of(i)]);
+  return rule_of;
 }
 
 void OptimizerCore::set_up_steps() {
@@ -231,10 +231,8 @@ void OptimizerCore::set_up_parameters() {
   marks_ = Marks(parameters, model_);
   kept_exchange_ =
       KeptExchange(*communicator, options.model_parallel.get(), marks_);
-  std::vector<const Rule*> rule_of;
-  for (std::int64_t i = 0; i < parameters.size(); ++i)
-    rule_of.push_back(parameters[{i}].frozen ? nullptr : &rules[group_of(i)]);
-  trust_ = TrustRatios(rule_of, tiles, model_, options.model_parallel.get());
+  trust_ =
+      TrustRatios(trained_rules(), tiles, model_, options.model_parallel.get());
 }
 
 void OptimizerCore::set_up_pipeline() {
@@ -296,6 +294,7 @@ Memory OptimizerCore::memory() const {
   memory.staging += reduce_communicator->staging_bytes();
   if (gather_communicator != reduce_communicator)
     memory.staging += gather_communicator->staging_bytes();
+  memory.work = matrices_.work_bytes();
   return memory;
 }
 

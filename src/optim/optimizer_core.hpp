@@ -22,6 +22,7 @@
 #include "optim/kept_exchange.hpp"
 #include "optim/loss_scale.hpp"
 #include "optim/marks.hpp"
+#include "optim/matrix_updates.hpp"
 #include "optim/model_group.hpp"
 #include "optim/progress.hpp"
 #include "optim/readiness.hpp"
@@ -225,6 +226,8 @@ class OptimizerCore {
   std::vector<ParameterId> observed_order();
   void move_values(const Plan& from_plan, std::span<const BucketWork> from);
   void move_state(const Plan& from_plan, std::span<const BucketWork> from);
+  /// By parameter; null for one that is frozen.
+  std::vector<const Rule*> trained_rules() const;
   void validate_options() const;
   void require_no_decision() const;
   void require_no_trust_ratio() const;
@@ -270,6 +273,7 @@ class OptimizerCore {
   /// decided first.
   void finish_buckets(const Hands& hands);
   void update_tiles(Range tiles, double clip, const Hands& hands);
+  void update_all(double clip);
   void start_reductions(std::int64_t count);
   /// Forgets what was reduced of a step, and what was marked.
   void forget_reductions();
@@ -296,6 +300,7 @@ class OptimizerCore {
   RulesAgreement rules_agreement_;
   KeptExchange kept_exchange_;
   TrustRatios trust_;
+  MatrixUpdates matrices_;
   std::vector<Totals> totals_;  // by tile
   // By rank, and by rank of the model-parallel group.
   std::vector<Totals> exchanged_;

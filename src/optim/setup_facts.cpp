@@ -34,6 +34,13 @@ std::string to_string(const Rule& rule) {
   return text + ")";
 }
 
+std::string to_string_with_beside(const Rule& rule) {
+  std::string text = to_string(rule);
+  if (rule.beside() != nullptr)
+    text += concat(", beside it ", to_string(*rule.beside()));
+  return text;
+}
+
 std::string to_string(const Nonfinite& nonfinite) {
   switch (nonfinite.action()) {
     case Nonfinite::Action::automatic:
@@ -116,9 +123,9 @@ void for_each_setup_fact(const ParameterSet& parameters,
   std::int64_t index = 0;
   for (const ParameterInfo& info : parameters.parameters())
     fact(concat("parameter ", index++), describe(info));
-  fact("rule", to_string(options.rule));
+  fact("rule", to_string_with_beside(options.rule));
   for (const auto& [name, rule] : options.groups)
-    fact(concat("rule of group ", quoted(name)), to_string(rule));
+    fact(concat("rule of group ", quoted(name)), to_string_with_beside(rule));
   fact("schedule", to_string(options.schedule));
   fact("gather", to_string(options.gather));
   fact("progress", to_string(options.progress));

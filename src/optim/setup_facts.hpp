@@ -25,6 +25,8 @@ void for_each_rule_fact(std::span<const std::string> groups,
 
 /// "adamw(learning_rate 0.001, ...)".
 std::string to_string(const Rule& rule);
+/// Likewise, and the rule beside it where it has one.
+std::string to_string_with_beside(const Rule& rule);
 
 /// "report", "skip", "throw_after(3)" or "ignore".
 std::string to_string(const Nonfinite& nonfinite);

@@ -93,6 +93,7 @@ void OptimizerCore::finish_buckets(const Hands& hands) {
     // What was added up before step() began.
     const Range of_bucket = tiles.tiles_of(finished_buckets_);
     update_tiles(intersect(of_bucket, {0, summed_tiles_}), 1.0, hands);
+    matrices_.update(finished_buckets_, classes, marks_, 1.0);
     if (gathers_begun_) gathers_->update_ended(finished_buckets_ + 1);
   }
   if (gathers_begun_) gathers_->advance(hands);
@@ -142,6 +143,13 @@ void OptimizerCore::update_tiles(Range range, double clip, const Hands& hands) {
   const TileWork work = tile_work(1.0, clip);
   hands.for_each("kzero::update", range.begin, range.end,
                  [&work](std::int64_t tile) { work.update(tile); });
+}
+
+void OptimizerCore::update_all(double clip) {
+  const Hands hands(space);
+  update_tiles({0, std::ssize(tiles.tiles())}, clip, hands);
+  for (std::int32_t bucket = 0; bucket < trained_buckets(); ++bucket)
+    matrices_.update(bucket, classes, marks_, clip);
 }
 
 void OptimizerCore::apply_trust_ratios() {
@@ -326,9 +334,7 @@ StepReport OptimizerCore::step_in_round(std::optional<double> loss,
     {
       const AddSeconds timer(seconds(Phase::update));
       if (decides_first())
-        update_tiles({0, std::ssize(tiles.tiles())},
-                     clip_coefficient(options.clip_norm, record.gradient_norm),
-                     Hands(space));
+        update_all(clip_coefficient(options.clip_norm, record.gradient_norm));
       apply_trust_ratios();
     }
     if (!gathers_begun_) gather();

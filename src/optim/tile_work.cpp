@@ -83,6 +83,7 @@ void TileWork::update(std::int64_t tile) const {
   for (std::int64_t i = work.pieces.begin; i < work.pieces.end; ++i) {
     const Piece& piece = tiles.pieces()[static_cast<std::size_t>(i)];
     const PreparedStep& prepared = classes.prepared(piece.parameter);
+    if (prepared.matrix != nullptr) continue;  // MatrixUpdates
     const bool kept = marks.kept(piece.parameter);
     if (prepared.trust != nullptr) {
       TrustSums& sums = trust.of_piece(i);

@@ -36,7 +36,8 @@ struct TileWork {
   void sum(std::int64_t tile, const Contributions& contributions) const;
 
   /// The update of a tile from its averaged gradient; of a parameter with a
-  /// trust ratio the first part: its state, and the sums for the ratio.
+  /// trust ratio the first part: its state, and the sums for the ratio. Leaves
+  /// parameters alone whose rule is for matrices.
   void update(std::int64_t tile) const;
 
   /// The second part, when the ratios are known.

@@ -9,6 +9,7 @@
 #include <kzero/rule.hpp>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "kernels/prepared_step.hpp"
 
@@ -361,6 +362,112 @@ TEST(OwnRule, NamesAreChecked) {
   EXPECT_FALSE(valid({"main"}));
   EXPECT_FALSE(valid({"a", "value"}));
   EXPECT_FALSE(valid({"a/b"}));
+}
+
+/// Writes what it is given: a matrix of 1 where all of it is right.
+struct Wholes {
+  static constexpr std::string_view name = "wholes";
+  static constexpr std::array<std::string_view, 2> state = {"first", "second"};
+  double size = 0.5;
+  double count = 0.0;  // of prepared()
+  static constexpr std::array<Hyperparameter<Wholes>, 1> hyperparameters = {
+      {{"size", &Wholes::size}}};
+
+  static std::int64_t work_elements(std::int64_t rows, std::int64_t columns) {
+    return 10 * rows + columns;
+  }
+  Wholes prepared(std::int64_t t) const {
+    Wholes copy = *this;
+    copy.count = double(t);
+    return copy;
+  }
+
+  template <class T>
+  void operator()(const MatrixUpdate<T>& matrix) const {
+    const bool right =
+        matrix.rows == 2 && matrix.columns == 3 && matrix.t == 7 &&
+        count == 7.0 && matrix.gradient.size() == 6 &&
+        matrix.state[0].size() == 6 && matrix.state[1].size() == 6 &&
+        matrix.state[2].empty() && matrix.work.size() == 23;
+    for (std::size_t i = 0; i < matrix.parameter.size(); ++i) {
+      matrix.parameter[i] = right ? T(size) * matrix.gradient[i] : T(-1);
+      matrix.state[1][i] = T(1);
+    }
+    for (T& each : matrix.work) each = T(5);
+  }
+};
+
+static_assert(MatrixRule<Wholes> && !ElementRule<Wholes>);
+static_assert(!MatrixRule<Signum> && !MatrixRule<Muon> && !MatrixRule<int>);
+
+template <class T>
+void update_wholes(double factor) {
+  const auto prepared =
+      detail::prepare_step(Wholes{.size = 0.25}, 7, dtype_of<T>);
+  EXPECT_EQ(prepared.update, nullptr);
+  const std::vector<T> gradient = {4, -4, 8, 1, 2, 3};
+  std::vector<T> parameter(6), first(6), second(6);
+  const auto room = detail::matrix_work_elements(Wholes{}, 2, 3, factor != 1.0);
+  EXPECT_EQ(room, factor != 1.0 ? 29 : 23);
+  std::vector<T> work(std::size_t(room) + 1, T(9));
+  detail::MatrixTask task;
+  task.step = prepared.step;
+  task.gradient_factor = factor;
+  task.rows = 2;
+  task.columns = 3;
+  task.t = prepared.t;
+  task.gradient = gradient.data();
+  task.main = parameter.data();
+  task.state[0] = first.data();
+  task.state[1] = second.data();
+  task.work = work.data();
+  (*prepared.matrix)[sizeof(T) / 8](task);
+  for (std::size_t i = 0; i < 6; ++i)
+    EXPECT_EQ(parameter[i], T(0.25 * factor) * gradient[i]);
+  EXPECT_EQ(first, std::vector<T>(6));
+  EXPECT_EQ(second, std::vector<T>(6, T(1)));
+  EXPECT_EQ(work.back(), T(9));
+}
+
+TEST(OwnMatrixRule, IsCalledWithTheWholeMatrix) {
+  for (const double factor : {1.0, 0.5}) {
+    update_wholes<float>(factor);
+    update_wholes<double>(factor);
+  }
+}
+
+TEST(OwnMatrixRule, HasNamesNumbersStateAndARuleBeside) {
+  Rule rule = Rule(Wholes{.size = 2.0}, Sgd{.learning_rate = 0.5});
+  EXPECT_EQ(rule.name(), "wholes");
+  EXPECT_EQ(rule.hyperparameters(), Names{"size"});
+  EXPECT_EQ(rule.state_names(), (Names{"first", "second"}));
+  EXPECT_EQ(rule.get("size"), 2.0);
+  ASSERT_NE(rule.beside(), nullptr);
+  EXPECT_EQ(rule.beside()->name(), "sgd");
+  EXPECT_EQ(rule.beside()->get("learning_rate"), 0.5);
+  rule.set("size", 3.0);
+  EXPECT_EQ(rule.get("size"), 3.0);
+  EXPECT_EQ(rule.beside()->name(), "sgd");
+  EXPECT_EQ(Rule(Wholes{}).beside()->name(), "adamw");
+  EXPECT_EQ(Rule(Signum{}).beside(), nullptr);
+  EXPECT_EQ(Rule(AdamW{}).beside(), nullptr);
+  EXPECT_THROW(Rule(Wholes{.size = nan}), InvalidArgument);
+}
+
+TEST(MuonRule, HasNamesNumbersStateAndARuleBeside) {
+  Rule rule = Muon{};
+  EXPECT_EQ(rule.name(), "muon");
+  EXPECT_EQ(rule.hyperparameters(),
+            (Names{"learning_rate", "momentum", "nesterov", "weight_decay",
+                   "maximize"}));
+  const std::vector<double> defaults = {0.02, 0.95, 1.0, 0.0, 0.0};
+  for (std::size_t i = 0; i < defaults.size(); ++i)
+    EXPECT_EQ(rule.get(rule.hyperparameters()[i]), defaults[i]);
+  EXPECT_EQ(rule.state_names(), Names{"momentum_buffer"});
+  rule.set("nesterov", 0.0);
+  EXPECT_FALSE(std::get<Muon>(rule.value()).nesterov);
+  EXPECT_EQ(rule.beside()->name(), "adamw");
+  EXPECT_EQ(Rule(Muon{}, Lion{}).beside()->name(), "lion");
 }
 
 template <class T, class Parameter>

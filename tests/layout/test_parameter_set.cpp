@@ -175,6 +175,94 @@ TEST(ParameterSet, RefusesWrongDeclarations) {
   EXPECT_EQ(set.add("v", {1}).index, 1);
 }
 
+TEST(ParameterSet, AppendsAnotherSetAsItIs) {
+  ParameterSet set = parameters_of({1, 2});
+  ParameterSet more;
+  more.add("w", {2, 3},
+           {.dtype = DType::bfloat16,
+            .gradient_dtype = DType::bfloat16,
+            .group = "other",
+            .chunk = 4,
+            .model_parallel = ModelParallel::split,
+            .tied_to = "elsewhere",
+            .unmarked = Unmarked::keep});
+  more.add("frozen", {5}, {.frozen = true});
+
+  EXPECT_EQ(set.append(more), (std::vector<ParameterId>{{2}, {3}}));
+
+  ASSERT_EQ(set.size(), 4);
+  EXPECT_EQ(set.find("frozen"), ParameterId{3});
+  const ParameterInfo& w = set[{2}];
+  EXPECT_EQ(w.name, "w");
+  EXPECT_EQ(w.extents, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(w.size, 6);
+  EXPECT_EQ(w.dtype, DType::bfloat16);
+  EXPECT_EQ(w.gradient_dtype, DType::bfloat16);
+  EXPECT_EQ(w.group, "other");
+  EXPECT_EQ(w.chunk, 4);
+  EXPECT_EQ(w.model_parallel, ModelParallel::split);
+  EXPECT_EQ(w.tied_to, "elsewhere");
+  EXPECT_EQ(w.unmarked, Unmarked::keep);
+  EXPECT_EQ(w.storage, ParameterId{2});
+  EXPECT_TRUE(set[{3}].frozen);
+  EXPECT_TRUE(set.append(ParameterSet()).empty());
+}
+
+TEST(ParameterSet, AppendsTiesOfBothSetsTogether) {
+  ParameterSet set = parameters_of({7, 9});
+  ParameterSet more;
+  more.add("own", {4});
+  more.add("to own", {4}, {.tied_to = "own"});
+  more.add("to p1", {9}, {.tied_to = "p1"});  // not in this one
+  set.append(more);
+  EXPECT_EQ(set[{2}].storage, ParameterId{2});
+  EXPECT_EQ(set[{3}].storage, ParameterId{2});
+  EXPECT_EQ(set[{4}].storage, ParameterId{1});
+}
+
+TEST(ParameterSet, AppendsAllOrNothing) {
+  ParameterSet set = parameters_of({7});
+  add_external(set, "mine", 3, {});
+  set.add("to later", {5}, {.tied_to = "later"});
+  const auto refused = [&](auto&& add, const Lines& words) {
+    ParameterSet more;
+    more.add("first", {1});
+    add(more);
+    more.add("last", {1});
+    expect_refused([&] { set.append(more); }, words);
+    EXPECT_EQ(set.size(), 3);
+    for (const char* name : {"first", "last"})
+      EXPECT_EQ(set.find(name), std::nullopt);
+  };
+  refused([](auto& more) { more.add("p0", {1}); }, {"\"p0\"", "taken"});
+  refused([](auto& more) { more.add("v", {8}, {.tied_to = "p0"}); },
+          {"\"v\"", "extents"});
+  refused([](auto& more) { more.add("later", {5}); },
+          {"\"later\"", "declare it first"});
+  // The second parameter of each set lies at the same place.
+  refused([](auto& more) { add_external(more, "theirs", 3, {}); },
+          {"\"theirs\"", "\"mine\""});
+  expect_refused([&] { set.append(set); }, {"\"p0\"", "taken"});
+
+  ParameterSet right;
+  right.add("first", {1});
+  right.add("to mine", {3}, {.tied_to = "mine"});
+  EXPECT_EQ(set.append(right), (std::vector<ParameterId>{{3}, {4}}));
+  EXPECT_EQ(set[{4}].external, set[{1}].external);
+}
+
+TEST(ParameterSet, AppendedMemoryIsTaken) {
+  ParameterSet set;
+  ParameterSet more;
+  add_external(more, "theirs", 3, {});
+  set.append(more);
+  EXPECT_EQ(set[{0}].external, more[{0}].external);
+  expect_refused([&] { set.append(more); }, {"\"theirs\"", "taken"});
+  ParameterSet again;
+  add_external(again, "again", 3, {});
+  expect_refused([&] { set.append(again); }, {"\"again\"", "\"theirs\""});
+}
+
 TEST(ParameterSet, RefusesUnknownIds) {
   const ParameterSet set = parameters_of({1, 2});
   expect_refused([&] { set[ParameterId{}]; }, {"below 2", "got -1"});

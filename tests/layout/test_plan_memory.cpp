@@ -125,6 +125,29 @@ TEST(PlanMemory, IsASmallPartOnManyRanks) {
                                 memory.state() + memory.staging);
 }
 
+TEST(PlanMemory, OfOwners) {
+  // 640 elements of rank 0, 128 of rank 1, nothing of rank 2.
+  ParameterSet set;
+  set.add("a", {640}, {.dtype = DType::bfloat16});
+  set.add("b", {128}, {.dtype = DType::bfloat16});
+  const auto memory = [&](int rank) {
+    return make_plan(set, {.ranks = 3, .partition = Partition::parameters})
+        .memory(rank, 2);
+  };
+  // Two slots for what two peers send of it.
+  expect_memory(memory(0), {.parameters = 2 * 768,
+                            .gradients = 4 * 768,
+                            .main = 4 * 640,
+                            .moments = 8 * 640,
+                            .staging = 2 * 2 * 4 * 640});
+  expect_memory(memory(1), {.parameters = 2 * 768,
+                            .gradients = 4 * 768,
+                            .main = 4 * 128,
+                            .moments = 8 * 128,
+                            .staging = 2 * 2 * 4 * 128});
+  expect_memory(memory(2), {.parameters = 2 * 768, .gradients = 4 * 768});
+}
+
 TEST(PlanMemory, RefusesWhatThePlanDoesNotHave) {
   const Plan plan = plan_of({1, 2}, 3);
   const std::vector<std::size_t> two = {1, 1};

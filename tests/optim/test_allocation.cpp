@@ -5,6 +5,7 @@
 // bucket, not by the parameter.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 
 #include "optim/overlap_model.hpp"
@@ -12,6 +13,7 @@
 #include "support/allocation_counter.hpp"
 #include "support/counting_communicator.hpp"
 #include "support/optimizer_support.hpp"
+#include "support/whole_partitions.hpp"
 
 namespace kzero::test {
 namespace {
@@ -91,6 +93,62 @@ INSTANTIATE_TEST_SUITE_P(
     Kinds, Allocation,
     testing::Combine(testing::Values(Kind::clip, Kind::everything),
                      testing::ValuesIn(all_modes(Decision::needed))));
+
+// Muon, and a rule of one's own that takes the clipped gradient.
+struct MatrixDescent {
+  static constexpr std::string_view name = "matrix_descent";
+  static constexpr std::array<std::string_view, 0> state = {};
+  double learning_rate = 1e-3;
+  static constexpr Hyperparameter<MatrixDescent> hyperparameters[] = {
+      {"learning_rate", &MatrixDescent::learning_rate}};
+  static std::int64_t work_elements(std::int64_t rows, std::int64_t columns) {
+    return rows + columns;
+  }
+  template <class T>
+  void operator()(const MatrixUpdate<T>& matrix) const {
+    for (std::size_t i = 0; i < matrix.parameter.size(); ++i)
+      matrix.parameter[i] -= T(learning_rate) * matrix.gradient[i];
+  }
+};
+
+TEST(MatrixAllocation, StepAllocatesNothingAfterTheFirst) {
+  const std::int64_t a_launch = allocations_of_a_launch();
+  for (const Partition partition : whole_partitions(world()->size())) {
+    ParameterSet model;
+    for (int i = 0; i < 12; ++i) {
+      ParameterOptions kind =
+          typed(i % 2 == 0 ? DType::float32 : DType::bfloat16);
+      if (i % 3 == 0) kind.group = "own";
+      model.add(detail::concat("p", i),
+                i % 4 == 0 ? std::vector<std::int64_t>{100 + i}
+                           : std::vector<std::int64_t>{20 + i, 31 - i},
+                kind);
+    }
+    OptimizerOptions options;
+    options.rule = Muon{};
+    options.groups["own"] = MatrixDescent{};
+    options.plan.partition = partition;
+    options.plan.bucket_bytes = 5000;
+    options.clip_norm = 1e-3;
+    ShardedOptimizer optimizer(world(), model, options);
+    const auto fill = [&] {
+      for (std::int64_t p = 0; p < model.size(); ++p)
+        fill_gradient(optimizer, {p}, [](auto) { return 1.0; });
+    };
+    for (int step = 0; step < 3; ++step) {
+      fill();
+      optimizer.step();
+    }
+    fill();
+    Kokkos::Tools::Experimental::set_begin_parallel_for_callback(
+        [](const char*, std::uint32_t, std::uint64_t*) { ++launches; });
+    launches = 0;
+    const std::int64_t allocations = allocations_of([&] { optimizer.step(); });
+    EXPECT_GT(launches, 0);
+    EXPECT_EQ(allocations - a_launch * launches, 0);
+    Kokkos::Tools::Experimental::set_begin_parallel_for_callback(nullptr);
+  }
+}
 
 TEST(Collectives, DependOnBucketsOnly) {
   for (int parameters : {1, 10, 1000}) {

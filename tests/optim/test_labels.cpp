@@ -10,6 +10,7 @@
 
 #include "support/optimizer_support.hpp"
 #include "support/own_memory.hpp"
+#include "support/whole_partitions.hpp"
 
 namespace kzero::test {
 namespace {
@@ -156,6 +157,23 @@ TEST_F(Labels, AllocatorsFiguresAreTheReportedOnesOfOwnMemory) {
   for (const auto& [name, bytes] : seen_.live) {
     expect_ours(name);
     EXPECT_EQ(bytes, 0u) << name << " is still allocated";
+  }
+}
+
+TEST_F(Labels, WorkMemoryOfMatricesIsNamedAndCounted) {
+  for (const Partition partition : whole_partitions(world()->size())) {
+    ParameterSet model;
+    model.add("matrix", {30, 40});
+    OptimizerOptions options;
+    options.rule = Muon{};
+    options.plan.partition = partition;
+    {
+      ShardedOptimizer optimizer(world(), model, options);
+      EXPECT_EQ(seen_.live["kzero::work"],
+                std::uint64_t(optimizer.memory().work));
+      EXPECT_EQ(optimizer.memory().work > 0, !optimizer.segments({0}).empty());
+    }
+    EXPECT_EQ(seen_.live["kzero::work"], 0u);
   }
 }
 

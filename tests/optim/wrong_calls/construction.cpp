@@ -90,6 +90,8 @@ TEST_F(WrongConstruction, ByOptions) {
       row("unknown partition",
           [](auto& o) { o.plan.partition = static_cast<Partition>(5); },
           {"PlanOptions::partition", "code 5"}),
+      row("divide without buckets", [](auto& o) { o.plan.divide = true; },
+          {"PlanOptions::divide", "Partition::buckets"}),
       row("other ranks", [&](auto& o) { o.plan.ranks = ranks + 1; },
           {concat("plan.ranks is ", ranks + 1), concat("has ", ranks)}),
       row("negative ranks", [](auto& o) { o.plan.ranks = -2; },

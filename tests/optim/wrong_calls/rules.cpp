@@ -88,6 +88,8 @@ TEST(WrongCalls, OfEveryHyperparameter) {
   add<RmsProp>(rows, "alpha", &RmsProp::alpha, no_fraction);
   add<RmsProp>(rows, "epsilon", &RmsProp::epsilon, below_0);
   add<RmsProp>(rows, "momentum", &RmsProp::momentum, below_0);
+  add_common<Muon>(rows);
+  add<Muon>(rows, "momentum", &Muon::momentum, no_fraction);
   EXPECT_GE(rows.size(), 100u);
   expect_refused(rows);
 }
@@ -119,6 +121,16 @@ struct Strict : Signum {
       throw InvalidArgument(
           detail::concat("strict: learning_rate is ", learning_rate));
   }
+};
+
+struct MatrixSignum {
+  static constexpr std::string_view name = "matrix_signum";
+  static constexpr std::array<std::string_view, 0> state = {};
+  double learning_rate = 1e-3;
+  static constexpr Hyperparameter<MatrixSignum> hyperparameters[] = {
+      {"learning_rate", &MatrixSignum::learning_rate}};
+  template <class T>
+  void operator()(const MatrixUpdate<T>&) const {}
 };
 
 template <class R>
@@ -200,6 +212,18 @@ TEST(WrongCalls, OfRulesAsAWhole) {
       {"a rule of one's own refuses a change",
        set(Strict(), "learning_rate", 8.0),
        {"strict", "learning_rate is 8"}},
+      {"nesterov of one half",
+       set(Muon{}, "nesterov", 0.5),
+       {"muon", "nesterov is 0.5", "0 or 1"}},
+      {"a rule for matrices beside Muon",
+       [] { static_cast<void>(Rule(Muon{}, MatrixSignum{})); },
+       {"muon", "matrix_signum", "for matrices too", "AdamW"}},
+      {"Muon beside a rule of one's own",
+       [] { static_cast<void>(Rule(MatrixSignum{}, Rule(Muon{}, Sgd{}))); },
+       {"matrix_signum", "is muon", "for matrices too"}},
+      {"a rule of one's own for matrices with NaN",
+       [] { Rule(with_rate<MatrixSignum>(nan)); },
+       {"matrix_signum", "learning_rate is nan"}},
       {"a rule of one's own with the name of another",
        [] { static_cast<void>(Rule(Impostor())); },
        {"\"adamw\"", "name"}},
