@@ -14,6 +14,7 @@
 #include <kzero/external_array.hpp>
 #include <kzero/external_view.hpp>
 #include <kzero/float16.hpp>
+#include <kzero/load_options.hpp>
 #include <kzero/log.hpp>
 #include <kzero/memory.hpp>
 #include <kzero/optimizer_options.hpp>
