@@ -18,6 +18,7 @@
 #include <kzero/log.hpp>
 #include <kzero/memory.hpp>
 #include <kzero/optimizer_options.hpp>
+#include <kzero/optimizer_state.hpp>
 #include <kzero/parameter_set.hpp>
 #include <kzero/parameter_view.hpp>
 #include <kzero/plan.hpp>

@@ -14,18 +14,20 @@ namespace kzero::detail {
 
 namespace {
 
-void check(const LoadOptions& options) {
+void check_options(const char* name, const LoadOptions& options) {
   if (options.match != Match::strict && options.match != Match::partial)
     throw InvalidArgument(
-        concat("LoadOptions::match is unknown (expected a code from 0 to 1, "
+        concat(name,
+               ": LoadOptions::match is unknown (expected a code from 0 to 1, "
                "got ",
                static_cast<int>(options.match), "): use an enumerator"));
   if (options.other_rule != OtherRule::refuse &&
       options.other_rule != OtherRule::start_anew)
-    throw InvalidArgument(
-        concat("LoadOptions::other_rule is unknown (expected a code from 0 to "
-               "1, got ",
-               static_cast<int>(options.other_rule), "): use an enumerator"));
+    throw InvalidArgument(concat(
+        name,
+        ": LoadOptions::other_rule is unknown (expected a code from 0 to "
+        "1, got ",
+        static_cast<int>(options.other_rule), "): use an enumerator"));
 }
 
 void check_root(const char* name, int root, int ranks) {
@@ -41,7 +43,7 @@ void begin_collective_call(ShardedOptimizer& optimizer, const char* name,
   std::string problem;
   try {
     OptimizerAccess::synchronize(optimizer, name);  // first: others may wait
-    check(options);
+    check_options(name, options);
     check_root(name, root, optimizer.communicator()->size());
   } catch (const InvalidArgument& error) {
     problem = error.what();
