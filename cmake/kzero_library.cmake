@@ -20,7 +20,7 @@ if(NOT KZERO_ENABLE_HDF5)
   # What is left of io/ reads and writes texts.
   string(APPEND kzero_left_out
          "|io/(array_pieces|checkpoint|checkpoint_reader|checkpoint_writer"
-         "|element_types|gather_engine|hdf5_.*|new_file.*|root_status|user_data)"
+         "|element_types|hdf5_.*|new_file.*|user_data)"
          "\\.cpp$")
 endif()
 list(FILTER kzero_sources EXCLUDE REGEX

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <kzero/load_options.hpp>
 #include <kzero/sharded_optimizer.hpp>
 #include <map>
 #include <string>
@@ -33,31 +34,6 @@ using UserData = std::map<std::string, UserValue>;
 struct CheckpointOptions {
   /// Rank 0's is written.
   UserData user = {};
-};
-
-/// What load_checkpoint does with what the file and the model do not share.
-/// strict: throws, naming it.
-/// partial: loads what they share, by name. Parameters that the file lacks, or
-/// has with another shape or type, stay as they are, state and count included.
-/// Where the file has other state than the model needs (another rule, other
-/// options, a parameter that was frozen), value and main parameter are loaded
-/// (the latter widened from the value if need be), and state and count start
-/// anew. A parameter may have changed its group. Groups that the file lacks,
-/// and hyperparameters that the rule does not take, stay the program's.
-/// Counts of steps and the loss scale are the file's.
-enum class Match { strict, partial };
-
-/// What load_checkpoint does with a group whose rule in the file is another
-/// one than in the program.
-/// refuse: throws, naming both.
-/// start_anew: loads the parameters of the group, main parameters too; their
-/// state and count start anew, with the hyperparameters of the program.
-enum class OtherRule { refuse, start_anew };
-
-/// Those of rank 0 are used.
-struct LoadOptions {
-  Match match = Match::strict;
-  OtherRule other_rule = OtherRule::refuse;
 };
 
 /// What a file says beside parameters and state. The same on every rank.
@@ -89,7 +65,7 @@ void save_checkpoint(ShardedOptimizer& optimizer,
 
 /// Collective. Restores parameters, state, counts, hyperparameters and the
 /// state of a dynamic loss scaler on any number of ranks with any bucket size.
-/// Rank 0 reads.
+/// Rank 0 reads, and its options are used.
 /// Throws CheckpointError on every rank when the file cannot be read, is not a
 /// complete kzero file, or holds other parameters, shapes, types or rules than
 /// the model and the options do not allow it; the optimizer is unchanged then,

@@ -15,10 +15,12 @@
 #include <kzero/external_view.hpp>
 #include <kzero/float16.hpp>
 #include <kzero/join.hpp>
+#include <kzero/load_options.hpp>
 #include <kzero/log.hpp>
 #include <kzero/matrix_rule.hpp>
 #include <kzero/memory.hpp>
 #include <kzero/optimizer_options.hpp>
+#include <kzero/optimizer_state.hpp>
 #include <kzero/own_rule.hpp>
 #include <kzero/parameter_set.hpp>
 #include <kzero/parameter_view.hpp>

@@ -10,13 +10,16 @@
 #include <concepts>
 #include <cstdint>
 #include <kzero/communicator.hpp>
+#include <kzero/load_options.hpp>
 #include <kzero/memory.hpp>
 #include <kzero/optimizer_options.hpp>
+#include <kzero/optimizer_state.hpp>
 #include <kzero/parameter_set.hpp>
 #include <kzero/parameter_view.hpp>
 #include <kzero/plan.hpp>
 #include <kzero/step_report.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -247,6 +250,32 @@ class ShardedOptimizer {
 
   /// Steps that were not skipped.
   std::int64_t steps() const;
+
+  /// Collective. All parameters and their state, hyperparameters, counts and
+  /// the loss scaler's state: what save_checkpoint writes, in the memory of
+  /// rank root. Empty on the other ranks. Beside the state, root takes memory
+  /// for one array of one bucket, the others take none. Throws InvalidArgument
+  /// on every rank for a root that is no rank, for roots that differ, and when
+  /// any rank is between a mark and step(); CheckpointError on every rank when
+  /// root has no memory. Nothing is changed, and training can go on.
+  std::optional<OptimizerState> consolidate(int root);
+
+  /// Collective. Restores root's state on any number of ranks with any buckets,
+  /// as load_checkpoint does from a file: the same options, of root; the same
+  /// warnings, which root logs; and no averaged_gradient() until the next
+  /// step(). What the other ranks give is not looked at. Root takes memory for
+  /// one array of one bucket, every rank for its shard of one.
+  /// Throws InvalidArgument on every rank for what consolidate() refuses, for a
+  /// state that is damaged or that the model and the options do not allow, and
+  /// where root has none; CheckpointError on every rank when one has no memory.
+  /// Nothing is changed then.
+  void load_state(const OptimizerState& state, int root,
+                  const LoadOptions& options = {});
+
+  /// Likewise, with the state on root alone: what consolidate() has returned,
+  /// std::nullopt elsewhere.
+  void load_state(const std::optional<OptimizerState>& state, int root,
+                  const LoadOptions& options = {});
 
   /// What this rank owns of a parameter: no, one or (other partitions) more
   /// segments.

@@ -8,10 +8,10 @@
 #include "core/log.hpp"
 #include "core/message.hpp"
 #include "io/checkpoint_file.hpp"
+#include "io/collective_call.hpp"
 #include "io/gather_engine.hpp"
 #include "io/restored_numbers.hpp"
 #include "io/root_status.hpp"
-#include "optim/agreement.hpp"
 #include "optim/optimizer_access.hpp"
 
 namespace kzero {
@@ -19,34 +19,6 @@ namespace kzero {
 namespace {
 
 using namespace detail;
-
-void check(const LoadOptions& options) {
-  if (options.match != Match::strict && options.match != Match::partial)
-    throw InvalidArgument(
-        concat("LoadOptions::match is unknown (expected a code from 0 to 1, "
-               "got ",
-               static_cast<int>(options.match), "): use an enumerator"));
-  if (options.other_rule != OtherRule::refuse &&
-      options.other_rule != OtherRule::start_anew)
-    throw InvalidArgument(
-        concat("LoadOptions::other_rule is unknown (expected a code from 0 to "
-               "1, got ",
-               static_cast<int>(options.other_rule), "): use an enumerator"));
-}
-
-/// Collective. Throws InvalidArgument on every rank when any rank is between a
-/// mark and step(), or has wrong options.
-void synchronize(ShardedOptimizer& optimizer, const char* what,
-                 const LoadOptions& options = {}) {
-  std::string problem;
-  try {
-    OptimizerAccess::synchronize(optimizer, what);  // first: others may wait
-    check(options);
-  } catch (const InvalidArgument& error) {
-    problem = error.what();
-  }
-  throw_if_any(*optimizer.communicator(), {what}, problem);
-}
 
 /// What the file that path names has for this model.
 RestoredNumbers numbers_of(const ShardedOptimizer& optimizer,
@@ -67,15 +39,15 @@ RestoredNumbers numbers_of(const ShardedOptimizer& optimizer,
 void save_checkpoint(ShardedOptimizer& optimizer,
                      const std::filesystem::path& path,
                      const CheckpointOptions& options) {
-  synchronize(optimizer, "save_checkpoint");
-  RootStatus status(*optimizer.communicator(), {"save"});
+  begin_collective_call(optimizer, "save_checkpoint", 0);
+  RootStatus status(*optimizer.communicator(), "save");
   FileLayout layout;
   std::optional<CheckpointWriter> writer;
-  RootFile root;
+  GatherRoot root;
   status.attempt([&] {
     layout = layout_of(optimizer, options.user);
     writer.emplace(path, layout);
-    root = {&layout, &*writer, nullptr, nullptr};
+    root = {&layout, &*writer};
   });
   OptimizerAccess::run(optimizer,
                        [&] { gather_arrays(optimizer, root, status); });
@@ -90,21 +62,21 @@ void save_checkpoint(ShardedOptimizer& optimizer,
 CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
                                   const std::filesystem::path& path,
                                   const LoadOptions& options) {
-  synchronize(optimizer, "load_checkpoint", options);
+  begin_collective_call(optimizer, "load_checkpoint", 0, options);
   Communicator& communicator = *optimizer.communicator();
-  RootStatus status(communicator, {"load"});
+  RootStatus status(communicator, "load");
   FileLayout model;
   std::optional<CheckpointReader> reader;
-  RootFile root;
+  ScatterRoot root;
   RestoredNumbers numbers;
   status.attempt([&] {
     model = layout_of(optimizer, {});
     reader.emplace(path);
     numbers = numbers_of(optimizer, model, reader->layout(), options, path);
-    root = {&model, nullptr, &*reader, &numbers.sources};
+    root = {&model, &*reader, &numbers.sources};
   });
   status.share();
-  broadcast(communicator, numbers);
+  broadcast(communicator, numbers, {status.operation()}, status.root());
   OptimizerAccess::run(optimizer, [&] {
     scatter_arrays(optimizer, root, numbers.loaded, status);
   });

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "io/array_ends.hpp"
 #include "io/element_types.hpp"
 #include "io/file_layout.hpp"
 #include "io/hdf5_call.hpp"
@@ -22,7 +23,7 @@ inline constexpr std::int64_t format_minor = 1;
 
 /// A file to be. All members throw CheckpointError; the destructor removes
 /// what was written unless take_name() has returned. Local, of one rank.
-class CheckpointWriter {
+class CheckpointWriter final : public ArraySink {
  public:
   /// Creates the file with everything but the elements, and makes sure that
   /// the disk has room for them.
@@ -31,7 +32,7 @@ class CheckpointWriter {
 
   /// Writes all elements of one array, in C order.
   void write(const ParameterLayout& parameter, const ArrayLayout& array,
-             const void* data);
+             const void* data) override;
 
   /// Marks the file as complete. Returns when all of it lies on disk.
   void finish();
@@ -50,7 +51,7 @@ class CheckpointWriter {
 };
 
 /// An existing file. All members throw CheckpointError. Local, of one rank.
-class CheckpointReader {
+class CheckpointReader final : public ArraySource {
  public:
   /// Throws for what is not a complete kzero file of a known version.
   explicit CheckpointReader(const std::filesystem::path& path,
@@ -60,7 +61,7 @@ class CheckpointReader {
 
   /// Reads all elements of one array, which must have this shape and type.
   void read(const ParameterLayout& parameter, const ArrayLayout& array,
-            void* data) const;
+            void* data) const override;
 
  private:
   SilentHdf5 silence_;

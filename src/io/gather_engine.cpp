@@ -98,7 +98,7 @@ std::int64_t largest_shard(ShardedOptimizer& optimizer) {
   return bytes;
 }
 
-/// On rank 0, room for the largest array of a bucket.
+/// On the root, room for the largest array of a bucket.
 void make_staging(ShardedOptimizer& optimizer, RootStatus& status,
                   Staging& staging) {
   status.attempt([&] {
@@ -111,13 +111,13 @@ void make_staging(ShardedOptimizer& optimizer, RootStatus& status,
 
 }  // namespace
 
-void gather_arrays(ShardedOptimizer& optimizer, const RootFile& root,
+void gather_arrays(ShardedOptimizer& optimizer, const GatherRoot& root,
                    RootStatus& status) {
   Communicator& communicator = *optimizer.communicator();
   Staging staging;
   make_staging(optimizer, status, staging);
   for (std::int64_t b = 0; b < bucket_count(optimizer); ++b) {
-    // The others would wait for rank 0 in the gather in any case: that they
+    // The others would wait for the root in the gather in any case: that they
     // ask first costs nothing, and a failed save ends here.
     status.share();
     const BucketWalk walk(optimizer, b);
@@ -128,7 +128,7 @@ void gather_arrays(ShardedOptimizer& optimizer, const RootFile& root,
             *root.layout, array, [&](std::size_t place, std::int64_t offset) {
               const ParameterLayout& parameter = root.layout->parameters[place];
               const ArrayLayout& layout = parameter.arrays[array];
-              root.writer->write(
+              root.sink->write(
                   parameter, layout,
                   data_of(parameter.id, offset * size_of(layout.dtype)));
             });
@@ -145,7 +145,8 @@ void gather_arrays(ShardedOptimizer& optimizer, const RootFile& root,
     for (std::size_t k = 0; k < state.size(); ++k) {
       staging.use([&] {
         communicator.gather(state[k].data, staging.data(), walk.shards(),
-                            size_of(state[k].dtype), 0, {"save", b});
+                            size_of(state[k].dtype), status.root(),
+                            {status.operation(), b});
       });
       write(k + 1, [&](ParameterId, std::int64_t byte) {
         return staging.data() + byte;
@@ -157,11 +158,11 @@ void gather_arrays(ShardedOptimizer& optimizer, const RootFile& root,
 
 namespace {
 
-/// Loads what rank 0 reads into one bucket.
+/// Loads what the root reads into one bucket.
 class BucketLoad {
  public:
   BucketLoad(ShardedOptimizer& optimizer, std::int64_t index,
-             const RootFile& root, std::span<const std::int64_t> loaded)
+             const ScatterRoot& root, std::span<const std::int64_t> loaded)
       : optimizer_(optimizer),
         index_(index),
         walk_(optimizer, index),
@@ -181,12 +182,13 @@ class BucketLoad {
           std::byte* const value =
               OptimizerAccess::contiguous_value(optimizer_, id);
           std::byte* const data = value != nullptr ? value : staging.data();
-          root_.reader->read(parameter, parameter.arrays[0], data);
+          root_.source->read(parameter, parameter.arrays[0], data);
           if (value == nullptr)
             OptimizerAccess::write_value(optimizer_, id, data);
         });
     for (const Range& run : loaded_runs())
-      OptimizerAccess::broadcast_values(optimizer_, index_, run, "load");
+      OptimizerAccess::broadcast_values(optimizer_, index_, run, status.root(),
+                                        status.operation());
     for (const ParameterId id : walk_.ids())
       if (is_loaded(id)) OptimizerAccess::take_main_from_value(optimizer_, id);
   }
@@ -198,7 +200,7 @@ class BucketLoad {
     const std::int64_t width = size_of(state.dtype);
     // What is not read is zero: padding, state that starts anew, and arrays
     // that a parameter does not have.
-    if (communicator.rank() == 0)
+    if (status.is_root())
       std::memset(staging.data(), 0,
                   static_cast<std::size_t>(walk_.size() * width));
     for_each_loaded(
@@ -207,14 +209,15 @@ class BucketLoad {
             std::int64_t at) {
           std::byte* const data = staging.data() + at * width;
           if (source == ElementSource::file)
-            root_.reader->read(parameter, parameter.arrays[k + 1], data);
+            root_.source->read(parameter, parameter.arrays[k + 1], data);
           else if (source == ElementSource::value)
             OptimizerAccess::read_as_main(optimizer_, parameter.id, data);
         });
     staging.use([&] {
       landing.use([&] {
         communicator.scatter(staging.data(), landing.data(), walk_.shards(),
-                             width, 0, {"load", index_});
+                             width, status.root(),
+                             {status.operation(), index_});
       });
     });
     keep(landing.data(), static_cast<std::byte*>(state.data), width);
@@ -225,8 +228,8 @@ class BucketLoad {
     return loaded_[static_cast<std::size_t>(id.index)] != 0;
   }
 
-  /// On rank 0, calls f(parameter, sources of its arrays, first element in the
-  /// bucket) for each loaded parameter that has this array.
+  /// On the root, calls f(parameter, sources of its arrays, first element in
+  /// the bucket) for each loaded parameter that has this array.
   template <class F>
   void for_each_loaded(std::size_t array, RootStatus& status, F&& f) {
     status.attempt([&] {
@@ -273,13 +276,14 @@ class BucketLoad {
   ShardedOptimizer& optimizer_;
   std::int64_t index_;
   BucketWalk walk_;
-  const RootFile& root_;
+  const ScatterRoot& root_;
   std::span<const std::int64_t> loaded_;
 };
 
 /// Collective. On every rank, room for its largest shard of a state array.
 /// Throws CheckpointError on all of them when one has no memory.
-void make_landing(ShardedOptimizer& optimizer, Staging& landing) {
+void make_landing(ShardedOptimizer& optimizer, const RootStatus& status,
+                  Staging& landing) {
   std::string problem;
   try {
     landing.allocate(largest_shard(optimizer));
@@ -287,16 +291,16 @@ void make_landing(ShardedOptimizer& optimizer, Staging& landing) {
     problem = error.what();
   }
   try {
-    throw_if_any(*optimizer.communicator(), {"load"}, problem);
+    throw_if_any(*optimizer.communicator(), {status.operation()}, problem);
   } catch (const InvalidArgument& error) {
     throw CheckpointError(
-        concat("cannot load the checkpoint (", error.what(), ")"));
+        concat("cannot load parameters and state (", error.what(), ")"));
   }
 }
 
 }  // namespace
 
-void scatter_arrays(ShardedOptimizer& optimizer, const RootFile& root,
+void scatter_arrays(ShardedOptimizer& optimizer, const ScatterRoot& root,
                     std::span<const std::int64_t> loaded, RootStatus& status) {
   Staging staging;
   make_staging(optimizer, status, staging);
@@ -304,7 +308,7 @@ void scatter_arrays(ShardedOptimizer& optimizer, const RootFile& root,
   // The state's own memory is not the communicator's: what arrives after an
   // error must not find it freed.
   Staging landing;
-  make_landing(optimizer, landing);
+  make_landing(optimizer, status, landing);
   for (std::int64_t b = 0; b < bucket_count(optimizer); ++b) {
     BucketLoad load(optimizer, b, root, loaded);
     if (!load.has_work()) continue;

@@ -73,8 +73,21 @@ const ArrayLayout* find_array(const ParameterLayout& parameter,
 
 enum class Compare { all, main_only };
 
+std::string_view name_of(Medium medium) {
+  switch (medium) {
+    case Medium::text:
+      return "text";
+    case Medium::state:
+      return "state";
+    case Medium::file:
+      break;
+  }
+  return "file";
+}
+
 std::string differing_arrays(const ParameterLayout& model,
-                             const ParameterLayout& file, Compare compare) {
+                             const ParameterLayout& file, Compare compare,
+                             Medium medium) {
   const auto left_out = [&](const ArrayLayout& array) {
     return compare == Compare::main_only && array.name != "main";
   };
@@ -93,7 +106,7 @@ std::string differing_arrays(const ParameterLayout& model,
     if (!left_out(theirs) && find_array(model, theirs.name) == nullptr)
       differences.unexpected.add(detail::quoted(theirs.name));
   std::string text;
-  differences.describe("arrays", "file", text);
+  differences.describe("arrays", name_of(medium), text);
   return text;
 }
 
@@ -214,7 +227,7 @@ class Matcher {
                               ParameterMatch& match) {
     const bool same_rule = have_same_rule(mine, theirs);
     const std::string arrays = differing_arrays(
-        mine, theirs, same_rule ? Compare::all : Compare::main_only);
+        mine, theirs, same_rule ? Compare::all : Compare::main_only, medium_);
     match.in_file = &theirs;
     match.anew = !same_rule || !arrays.empty();
     for (const ArrayLayout& array : mine.arrays)
@@ -245,7 +258,7 @@ class Matcher {
   }
 
   void throw_differences() const {
-    const std::string_view medium = medium_ == Medium::file ? "file" : "text";
+    const std::string_view medium = name_of(medium_);
     std::string others;
     groups_.describe("groups", medium, others);
     parameters_.describe("parameters", medium, others);
@@ -254,11 +267,11 @@ class Matcher {
     if (problem.empty() && others.empty()) return;
     std::string advice =
         concat("declare the model as it was when the ", medium, " was made");
-    if (medium_ == Medium::file && !problem.empty())
+    if (medium_ != Medium::text && !problem.empty())
       advice +=
           ", or set LoadOptions::other_rule = OtherRule::start_anew, which "
           "loads the parameters and starts the state anew";
-    if (medium_ == Medium::file && !others.empty())
+    if (medium_ != Medium::text && !others.empty())
       advice +=
           ", or set LoadOptions::match = Match::partial, which loads what they "
           "share";

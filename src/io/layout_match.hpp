@@ -35,7 +35,7 @@ struct LayoutMatch {
 };
 
 /// What the messages call the source, and whether they name LoadOptions.
-enum class Medium { file, text };
+enum class Medium { file, text, state };
 
 /// Throws CheckpointError, naming what is missing, not expected or different,
 /// for what the options do not allow; strict: unless the file has exactly the

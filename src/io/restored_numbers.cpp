@@ -143,18 +143,18 @@ void for_each_member(Numbers& numbers, F&& f) {
 
 }  // namespace
 
-void broadcast(Communicator& communicator, RestoredNumbers& numbers) {
-  const Subject subject{"load"};
+void broadcast(Communicator& communicator, RestoredNumbers& numbers,
+               Subject subject, int root) {
   WireWriter writer;
-  if (communicator.rank() == 0) {
+  if (communicator.rank() == root) {
     for_each_member(numbers, [&](const auto& each) { writer.put(each); });
     put(writer, numbers.content.user);
   }
   auto size = static_cast<std::int64_t>(writer.bytes().size());
-  communicator.broadcast(&size, sizeof(size), 0, subject);
+  communicator.broadcast(&size, sizeof(size), root, subject);
   writer.bytes().resize(static_cast<std::size_t>(size));
-  communicator.broadcast(writer.bytes().data(), size, 0, subject);
-  if (communicator.rank() == 0) return;
+  communicator.broadcast(writer.bytes().data(), size, root, subject);
+  if (communicator.rank() == root) return;
   WireReader reader(writer.bytes());
   for_each_member(numbers, [&](auto& each) { reader.take(each); });
   take(reader, numbers.content.user);

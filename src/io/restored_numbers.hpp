@@ -32,16 +32,18 @@ struct RestoredNumbers {
   std::vector<std::string> warnings;                // for the log
 };
 
-/// Takes them from a file or text. Throws CheckpointError when it does not fit
-/// the model, or its numbers are not valid. Changes nothing. Local.
+/// Takes them from a file, a text or a state. Throws CheckpointError when it
+/// does not fit the model, or its numbers are not valid. Changes nothing.
+/// Local.
 RestoredNumbers restored_numbers(const ShardedOptimizer& optimizer,
                                  const FileLayout& model,
                                  const FileLayout& file,
                                  const LoadOptions& options,
                                  Medium medium = Medium::file);
 
-/// Collective. Rank 0's to every rank.
-void broadcast(Communicator& communicator, RestoredNumbers& numbers);
+/// Collective. Root's to every rank.
+void broadcast(Communicator& communicator, RestoredNumbers& numbers,
+               Subject subject, int root);
 
 /// Sets counts, hyperparameters and loss scale; there is no averaged gradient
 /// from then on. Local, on every rank alike.

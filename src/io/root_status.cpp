@@ -10,7 +10,7 @@
 namespace kzero::detail {
 
 bool RootStatus::attempt(const std::function<void()>& f) {
-  if (communicator_.rank() != 0) return true;
+  if (!is_root()) return true;
   if (error_.has_value()) return false;
   try {
     f();
@@ -27,10 +27,11 @@ void RootStatus::share(const char* note) {
   std::string message = error_.value_or("");
   std::int64_t size =
       error_.has_value() ? static_cast<std::int64_t>(message.size()) : -1;
-  communicator_.broadcast(&size, sizeof(size), 0, subject_);
+  const Subject subject{operation_};
+  communicator_.broadcast(&size, sizeof(size), root_, subject);
   if (size < 0) return;
   message.resize(static_cast<std::size_t>(size));
-  communicator_.broadcast(message.data(), size, 0, subject_);
+  communicator_.broadcast(message.data(), size, root_, subject);
   throw CheckpointError(message + note);
 }
 

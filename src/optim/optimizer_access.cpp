@@ -57,8 +57,8 @@ void OptimizerAccess::read_as_main(ShardedOptimizer& optimizer, ParameterId id,
 
 void OptimizerAccess::broadcast_values(ShardedOptimizer& optimizer,
                                        std::int64_t bucket, Range range,
-                                       const char* operation) {
-  optimizer.core_->broadcast_values(bucket, range, 0, operation);
+                                       int root, const char* operation) {
+  optimizer.core_->broadcast_values(bucket, range, root, operation);
 }
 
 void OptimizerAccess::take_main_from_value(ShardedOptimizer& optimizer,

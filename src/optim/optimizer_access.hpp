@@ -43,9 +43,9 @@ struct OptimizerAccess {
   /// The value in main_dtype, likewise.
   static void read_as_main(ShardedOptimizer&, ParameterId, void* to);
 
-  /// Collective. Values of elements of a bucket, rank 0's to every rank.
+  /// Collective. Values of elements of a bucket, root's to every rank.
   static void broadcast_values(ShardedOptimizer&, std::int64_t bucket, Range,
-                               const char* operation);
+                               int root, const char* operation);
 
   /// Local. Where the main parameter is no array of its own in checkpoints, but
   /// has memory of its own here: this rank's part of it, from the value.

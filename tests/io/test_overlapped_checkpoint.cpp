@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Case 16: checkpoints and state while the gathers of the last step are under
+// Case 16: checkpoints and states while the gathers of the last step are under
 // way have its values.
 #include <gtest/gtest.h>
 
@@ -60,6 +60,23 @@ TEST_F(OverlappedCheckpoint, SavesWhatTheStepGave) {
     // The text of the state too, right after a step.
     EXPECT_EQ(state_json(*optimizer), state_json(*plain));
     EXPECT_EQ(read_all(*optimizer), after_five);
+  }
+}
+
+TEST_F(OverlappedCheckpoint, ConsolidatesWhatTheStepGave) {
+  const int root = world()->size() - 1;
+  const auto plain = make({});
+  train(*plain, 0, 3);
+  const auto expected = plain->consolidate(root);
+  for (const Mode& mode : all_modes()) {
+    SCOPED_TRACE(name_of(mode));
+    auto optimizer = make(mode);
+    train(*optimizer, 0, 3);
+    EXPECT_EQ(optimizer->consolidate(root), expected);
+    // Loaded over what another step has left under way.
+    train(*optimizer, 3, 4);
+    optimizer->load_state(expected, root);
+    EXPECT_EQ(optimizer->consolidate(root), expected);
   }
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // Counts the calls of operator new and of posix_memalign, by which the library
-// takes its large buffers. Include it in one file of a program: it replaces
-// them.
+// takes its large buffers, and the bytes that they give; can refuse memory.
+// Include it in one file of a program: it replaces them.
 #pragma once
 
 #include <atomic>
@@ -17,21 +17,41 @@ namespace kzero::test {
 
 inline std::atomic<bool> counting_allocations = false;
 inline std::atomic<std::int64_t> counted_allocations = 0;
+inline std::atomic<std::int64_t> counted_bytes = 0;
+/// An allocation of exactly so many bytes fails, unless 0.
+inline std::atomic<std::size_t> refused_bytes = 0;
 
 /// Allocations, of all threads, while body runs.
 template <class F>
 std::int64_t allocations_of(F&& body) {
   counted_allocations = 0;
+  counted_bytes = 0;
   counting_allocations = true;
   body();
   counting_allocations = false;
   return counted_allocations;
 }
 
+/// Bytes of them, whether or not they are given back.
+template <class F>
+std::int64_t allocated_bytes_of(F&& body) {
+  allocations_of(body);
+  return counted_bytes;
+}
+
+/// Whether there is memory for it.
+inline bool count_allocation(std::size_t bytes) {
+  if (counting_allocations) {
+    ++counted_allocations;
+    counted_bytes += static_cast<std::int64_t>(bytes);
+  }
+  return bytes == 0 || bytes != refused_bytes;
+}
+
 // Never inlined: the compiler would warn of malloc beside delete.
 [[gnu::noinline]] inline void* counted_new(std::size_t bytes,
                                            std::size_t alignment) {
-  if (counting_allocations) ++counted_allocations;
+  if (!count_allocation(bytes)) throw std::bad_alloc();
   const std::size_t room = (bytes / alignment + 1) * alignment;
   void* memory = std::aligned_alloc(alignment, room);
   if (memory == nullptr) throw std::bad_alloc();
@@ -75,7 +95,7 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
 
 extern "C" int posix_memalign(void** memory, std::size_t alignment,
                               std::size_t bytes) noexcept {
-  if (kzero::test::counting_allocations) ++kzero::test::counted_allocations;
+  if (!kzero::test::count_allocation(bytes)) return ENOMEM;
   *memory = std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
   return *memory == nullptr ? ENOMEM : 0;
 }

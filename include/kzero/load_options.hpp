@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// How exactly a saved state must fit the model that it is loaded into.
+#pragma once
+
+namespace kzero {
+
+/// What load_checkpoint and ShardedOptimizer::load_state do with what the file,
+/// or the state in memory (called file here too), and the model do not share.
+/// strict: throws, naming it.
+/// partial: loads what they share, by name. Parameters that the file lacks, or
+/// has with another shape or type, stay as they are, state and count included.
+/// Where the file has other state than the model needs (another rule, other
+/// options, a parameter that was frozen), value and main parameter are loaded
+/// (the latter widened from the value if need be), and state and count start
+/// anew. A parameter may have changed its group. Groups that the file lacks,
+/// and hyperparameters that the rule does not take, stay the program's.
+/// Counts of steps and the loss scale are the file's.
+enum class Match { strict, partial };
+
+/// What they do with a group whose rule in the file is another one than in the
+/// program.
+/// refuse: throws, naming both.
+/// start_anew: loads the parameters of the group, main parameters too; their
+/// state and count start anew, with the hyperparameters of the program.
+enum class OtherRule { refuse, start_anew };
+
+/// Those of the rank that has the file or the state are used.
+struct LoadOptions {
+  Match match = Match::strict;
+  OtherRule other_rule = OtherRule::refuse;
+};
+
+}  // namespace kzero
