@@ -158,10 +158,12 @@ class ParameterSet {
   }
 
   /// Declares all parameters of another set, in their order and as they are
-  /// there; memory of the caller's own is shared. Ties are those of both sets
-  /// together. Returns their ids.
+  /// there, or in the given group; memory of the caller's own is shared. Ties
+  /// are those of both sets together. Returns their ids.
   /// Throws InvalidArgument as add does; this set is unchanged then.
-  std::vector<ParameterId> append(const ParameterSet& others);
+  std::vector<ParameterId> append(
+      const ParameterSet& others,
+      const std::optional<std::string>& group = std::nullopt);
 
   std::int64_t size() const {
     return static_cast<std::int64_t>(parameters_.size());

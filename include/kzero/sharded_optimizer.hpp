@@ -204,6 +204,21 @@ class ShardedOptimizer {
     return step_with_loss(loss);
   }
 
+  /// Collective, between steps. Adds parameters in a group of their own, which
+  /// rule updates; they are declared in it or in none. Returns their ids. They
+  /// start as those given to
+  /// the constructor do, with an update count of 0. Views, state and counts of
+  /// all others stay as they are; new buckets come behind the old ones
+  /// (rebuild_buckets puts all in one order). With a model-parallel group every
+  /// rank of the model calls it, maybe with an empty set.
+  /// Throws InvalidArgument on every rank, with nothing changed, when the
+  /// ranks' arguments differ, a name is taken, there is such a group already,
+  /// the options do not go with the rule, any rank is between a mark and
+  /// step(), or has no memory for it.
+  std::vector<ParameterId> add_group(const std::string& group,
+                                     const ParameterSet& parameters,
+                                     const Rule& rule);
+
   /// The parameters in the order in which this rank marked them in the last
   /// step in which it marked any; of names tied to one storage each. Local.
   std::vector<ParameterId> readiness_order() const;

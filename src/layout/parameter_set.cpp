@@ -34,7 +34,8 @@ ParameterId ParameterSet::add_external(std::string name, ExternalArray value,
                  std::move(external));
 }
 
-std::vector<ParameterId> ParameterSet::append(const ParameterSet& others) {
+std::vector<ParameterId> ParameterSet::append(
+    const ParameterSet& others, const std::optional<std::string>& group) {
   // All or none: on a copy, since a later one may be refused.
   ParameterSet both = *this;
   std::vector<ParameterId> ids;
@@ -42,7 +43,7 @@ std::vector<ParameterId> ParameterSet::append(const ParameterSet& others) {
     ids.push_back(both.declare(info.name, info.extents,
                                {.dtype = info.dtype,
                                 .gradient_dtype = info.gradient_dtype,
-                                .group = info.group,
+                                .group = group.value_or(info.group),
                                 .chunk = info.chunk,
                                 .model_parallel = info.model_parallel,
                                 .tied_to = info.tied_to,

@@ -23,7 +23,8 @@ void set_bit(std::span<std::uint64_t> words, std::int64_t place) {
 
 }  // namespace
 
-Marks::Marks(const ParameterSet& parameters, const ModelGroup& model)
+Marks::Marks(const ParameterSet& parameters, const ModelGroup& model,
+             std::span<const ParameterId> last_order)
     : parameters_(&parameters), shared_count_(model.keep_count) {
   const auto count = static_cast<std::size_t>(parameters.size());
   marked_.assign(count, 0);
@@ -38,6 +39,7 @@ Marks::Marks(const ParameterSet& parameters, const ModelGroup& model)
   }
   order_.reserve(static_cast<std::size_t>(markable_));
   last_order_.reserve(static_cast<std::size_t>(markable_));
+  last_order_.assign(last_order.begin(), last_order.end());
   if (!keepers_.empty()) kept_.assign(count, 0);
 }
 

@@ -17,8 +17,10 @@ namespace kzero::detail {
 class Marks {
  public:
   Marks() = default;
-  /// parameters outlives it. model: of the model-parallel group.
-  Marks(const ParameterSet& parameters, const ModelGroup& model);
+  /// parameters outlives it. model: of the model-parallel group. last_order:
+  /// what last_order() says until a step has marked any.
+  Marks(const ParameterSet& parameters, const ModelGroup& model,
+        std::span<const ParameterId> last_order);
 
   /// Throws InvalidArgument for a parameter that is marked, frozen or not
   /// there.

@@ -17,6 +17,12 @@
 #include "storage/kokkos_support.hpp"
 
 namespace kzero::detail {
+namespace {
+
+constexpr Subject set_up{"optimizer set-up"};
+
+}  // namespace
+
 OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
                              ParameterSet given_parameters,
                              OptimizerOptions given_options,
@@ -37,7 +43,7 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  agree(problem);
+  agree(set_up, parameters, options, problem, model_);
   problem.clear();
   set_up_progress();
   try {
@@ -51,7 +57,7 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
   } catch (const std::exception& error) {
     problem = concat("memory for the optimizer: ", error.what());
   }
-  throw_on_all(problem);
+  throw_on_all(set_up, problem);
   set_up_steps();
   if (overlaps()) remember(*this);
 }
@@ -75,7 +81,7 @@ void OptimizerCore::set_up_groups() {
   group_names = std::move(groups.names);
   rules = std::move(groups.rules);
   group_of_ = std::move(groups.group_of);
-  require_no_trust_ratio();
+  require_no_trust_ratio(group_names, rules);
   classes = UpdateClasses(parameters.parameters(), group_of_);
   hash_rules();
 }
@@ -151,22 +157,27 @@ void OptimizerCore::set_up_progress() {
 
 // Everything whose size depends on the number of elements: a model that does
 // not fit is refused by the first large allocation.
-std::unique_ptr<Storage> OptimizerCore::make_storage(const Plan& of) const {
+std::unique_ptr<Storage> OptimizerCore::make_storage(
+    const Plan& of, const ParameterSet& with,
+    std::span<const std::int32_t> groups, std::span<const Rule> with_rules,
+    std::size_t first) const {
   std::vector<std::size_t> state_arrays(of.buffers().size(), 0);
-  for (std::int64_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[{i}].frozen) continue;
+  for (std::int64_t i = 0; i < with.size(); ++i) {
+    if (with[{i}].frozen) continue;
+    const auto group =
+        static_cast<std::size_t>(groups[static_cast<std::size_t>(i)]);
     auto& most =
         state_arrays[static_cast<std::size_t>(of.placement({i}).buffer)];
-    most = std::max(most, rules[group_of(i)].state_names().size());
+    most = std::max(most, with_rules[group].state_names().size());
   }
   return std::make_unique<Storage>(
-      of, parameters,
+      of, with,
       StorageCommunicators{*gather_communicator, *reduce_communicator},
-      state_arrays, space);
+      state_arrays, space, first);
 }
 
 void OptimizerCore::set_up_storage() {
-  storage = make_storage(plan);
+  storage = make_storage(plan, parameters, group_of_, rules);
   set_up_buckets();
   // What lies in the caller's memory starts with the values that are there.
   if (std::ranges::any_of(plan.buffers(), &Buffer::external)) reload_main();
@@ -228,7 +239,7 @@ void OptimizerCore::set_up_steps() {
 }
 
 void OptimizerCore::set_up_parameters() {
-  marks_ = Marks(parameters, model_);
+  marks_ = Marks(parameters, model_, marks_.last_order());
   kept_exchange_ =
       KeptExchange(*communicator, options.model_parallel.get(), marks_);
   trust_ =

@@ -109,7 +109,12 @@ class OptimizerCore {
   // Parameters by other ways than a step (parameters.cpp). Collective.
   void write_parameters(int root, void (*call)(void*, ParameterWriter&),
                         void* function, ParameterWriter* writer);
-  void reload_main();
+  /// Of the parameters from first on.
+  void reload_main(ParameterId first = {0});
+  /// Collective (add_group.cpp). The new parameters, in a group of their own.
+  std::vector<ParameterId> add_group(const std::string& group,
+                                     const ParameterSet& added,
+                                     const Rule& rule);
   /// Collective (rebuild.cpp). Lays buckets out in the order in which rank 0
   /// has marked.
   void rebuild_buckets();
@@ -204,15 +209,24 @@ class OptimizerCore {
   void require_mpi(const char* what) const;
   /// Collective. Every rank of the model throws InvalidArgument when any has a
   /// problem.
-  void throw_on_all(const std::string& problem);
-  void agree(std::string problem);
+  void throw_on_all(Subject subject, const std::string& problem);
+  /// Collective. Compares parameters and options; model: of the model-parallel
+  /// group, where there is one. Throws as throw_on_all.
+  void agree(Subject subject, const ParameterSet& parameters,
+             const OptimizerOptions& options, std::string problem,
+             ModelGroup& model);
   void set_up_plan();
   /// Where this rank's segments of each parameter lie, from segments.
   void index_segments();
   bool permits_a_thread() const;
   void set_up_progress();
   void set_up_groups();
-  std::unique_ptr<Storage> make_storage(const Plan& of) const;
+  /// Of the buffers from first on.
+  std::unique_ptr<Storage> make_storage(const Plan& plan,
+                                        const ParameterSet& parameters,
+                                        std::span<const std::int32_t> group_of,
+                                        std::span<const Rule> rules,
+                                        std::size_t first = 0) const;
   void set_up_storage();
   /// What kernels and transfers see of the storage.
   void set_up_buckets();
@@ -230,7 +244,14 @@ class OptimizerCore {
   std::vector<const Rule*> trained_rules() const;
   void validate_options() const;
   void require_no_decision() const;
-  void require_no_trust_ratio() const;
+  void require_no_trust_ratio(std::span<const std::string> names,
+                              std::span<const Rule> rules) const;
+  struct Growth;
+  void require_new_group(const std::string& group,
+                         const ParameterSet& added) const;
+  void grow_groups(Growth& growth) const;
+  void grow_plan(Growth& growth) const;
+  void take(Growth& growth);
 
   void fetch_gradient(ParameterId id, const ExecutionSpace& on);
   void fetch_unmarked();

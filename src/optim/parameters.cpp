@@ -117,7 +117,7 @@ void OptimizerCore::read_as_main(ParameterId id, Range range,
   }
 }
 
-void OptimizerCore::reload_main() {
+void OptimizerCore::reload_main(ParameterId first) {
   const int rank = communicator->rank();
   fence(space, "kzero::reload");
   for_each_index(
@@ -131,6 +131,7 @@ void OptimizerCore::reload_main() {
         const std::int64_t shard = plan.shards(tile.bucket).range(rank).begin;
         for (const Piece& piece : tiles.pieces_of(tile)) {
           const ParameterId id{piece.parameter};
+          if (id < first) continue;
           read_as_main(id, shift(piece.in_shard, shard - in_bucket(id).begin),
                        bucket.main + piece.in_shard.begin * bucket.main_bytes);
         }

@@ -168,7 +168,7 @@ void OptimizerCore::rebuild_buckets() {
   std::unique_ptr<Storage> new_storage;
   try {
     new_plan = make_plan(parameters, with_order);
-    new_storage = make_storage(new_plan);
+    new_storage = make_storage(new_plan, parameters, group_of_, rules);
   } catch (const CommunicationError&) {
     throw;
   } catch (const std::exception& error) {

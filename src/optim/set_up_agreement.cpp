@@ -61,12 +61,14 @@ void OptimizerCore::agree_on_groups(
   }
 }
 
-void OptimizerCore::agree(std::string problem) {
-  const auto facts = [this](const auto& fact) {
-    for_each_setup_fact(parameters, options, fact);
+void OptimizerCore::agree(Subject subject, const ParameterSet& set,
+                          const OptimizerOptions& given, std::string problem,
+                          ModelGroup& model) {
+  const auto facts = [&](const auto& fact) {
+    for_each_setup_fact(set, given, fact);
   };
-  if (!options.model_parallel) {
-    require_agreement(*communicator, set_up, facts, problem);
+  if (!given.model_parallel) {
+    require_agreement(*communicator, subject, facts, problem);
     return;
   }
   std::uint64_t data_group = 0;
@@ -74,37 +76,37 @@ void OptimizerCore::agree(std::string problem) {
     std::random_device random;
     data_group = std::uint64_t{random()} << 32 | random();
   }
-  communicator->broadcast(&data_group, sizeof data_group, 0, set_up);
+  communicator->broadcast(&data_group, sizeof data_group, 0, subject);
   // Ranks of other data-parallel groups wait in the exchange of the
   // model-parallel group: what one group finds goes there, and what is found
   // there comes back.
   try {
-    require_agreement(*communicator, set_up, facts, problem);
+    require_agreement(*communicator, subject, facts, problem);
   } catch (const InvalidArgument& error) {
     problem = error.what();
   }
   try {
-    model_ = agree_on_model(*options.model_parallel, parameters, options,
-                            data_group, problem);
+    model =
+        agree_on_model(*given.model_parallel, set, given, data_group, problem);
     problem.clear();
   } catch (const InvalidArgument& error) {
     problem = error.what();
   }
-  throw_if_any(*communicator, set_up, problem);
+  throw_if_any(*communicator, subject, problem);
 }
 
-void OptimizerCore::throw_on_all(const std::string& problem) {
+void OptimizerCore::throw_on_all(Subject subject, const std::string& problem) {
   if (!options.model_parallel) {
-    throw_if_any(*communicator, set_up, problem);
+    throw_if_any(*communicator, subject, problem);
     return;
   }
   std::string known = problem;
   try {
-    throw_if_any(*communicator, set_up, problem);
+    throw_if_any(*communicator, subject, problem);
   } catch (const InvalidArgument& error) {
     known = error.what();
   }
-  throw_if_any(*options.model_parallel, set_up, known);
+  throw_if_any(*options.model_parallel, subject, known);
 }
 
 // What is updated bucket by bucket cannot wait for the last one.
@@ -127,13 +129,14 @@ void OptimizerCore::require_no_decision() const {
   }
 }
 
-void OptimizerCore::require_no_trust_ratio() const {
+void OptimizerCore::require_no_trust_ratio(
+    std::span<const std::string> names, std::span<const Rule> of_groups) const {
   if (!interleaved()) return;
-  for (std::size_t i = 0; i < rules.size(); ++i)
-    if (uses_trust_ratio(rules[i]))
+  for (std::size_t i = 0; i < of_groups.size(); ++i)
+    if (uses_trust_ratio(of_groups[i]))
       throw InvalidArgument(concat(
-          "schedule is interleaved, but rule ", rules[i].name(), " of group ",
-          quoted(group_names[i]),
+          "schedule is interleaved, but rule ", of_groups[i].name(),
+          " of group ", quoted(names[i]),
           " needs a trust ratio of all ranks' pieces (buckets are updated "
           "before the last gradient has come): use Schedule::after_backward, "
           "or another rule"));

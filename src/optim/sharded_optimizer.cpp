@@ -218,6 +218,14 @@ StepReport ShardedOptimizer::step_with_loss(double loss) {
   return run(core_, [&](OptimizerCore& core) { return core.step(loss); });
 }
 
+std::vector<ParameterId> ShardedOptimizer::add_group(
+    const std::string& group, const ParameterSet& parameters,
+    const Rule& rule) {
+  return run(core_, [&](OptimizerCore& core) {
+    return core.add_group(group, parameters, rule);
+  });
+}
+
 std::vector<ParameterId> ShardedOptimizer::readiness_order() const {
   const auto order = live(core_).readiness_order();
   return {order.begin(), order.end()};

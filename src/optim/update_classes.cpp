@@ -7,12 +7,12 @@
 
 namespace kzero::detail {
 
-UpdateClasses::UpdateClasses(std::span<const ParameterInfo> parameters,
-                             std::span<const std::int32_t> group_of) {
-  class_of_.reserve(parameters.size());
+void UpdateClasses::add(std::span<const ParameterInfo> parameters,
+                        std::span<const std::int32_t> group_of) {
+  class_of_.reserve(class_of_.size() + parameters.size());
   for (std::size_t i = 0; i < parameters.size(); ++i)
     class_of_.push_back(
-        join({group_of[i], main_dtype(parameters[i].dtype), 0}));
+        join({group_of[i], main_dtype(parameters[i].dtype), -advances_}));
 }
 
 std::int32_t UpdateClasses::join(const Key& key) {

@@ -22,7 +22,13 @@ class UpdateClasses {
   UpdateClasses() = default;
   /// group_of: the group's index for each parameter. Counts start at 0.
   UpdateClasses(std::span<const ParameterInfo> parameters,
-                std::span<const std::int32_t> group_of);
+                std::span<const std::int32_t> group_of) {
+    add(parameters, group_of);
+  }
+
+  /// More parameters, behind those that there are. Their counts are 0.
+  void add(std::span<const ParameterInfo> parameters,
+           std::span<const std::int32_t> group_of);
 
   std::int64_t count(std::int64_t parameter) const;
   void set_count(std::int64_t parameter, std::int64_t count);

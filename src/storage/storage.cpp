@@ -59,7 +59,7 @@ void zero_bytes(void* data, std::int64_t bytes, const ExecutionSpace& space) {
 Storage::Storage(const Plan& plan, const ParameterSet& parameters,
                  StorageCommunicators communicators,
                  std::span<const std::size_t> state_arrays,
-                 const ExecutionSpace& space)
+                 const ExecutionSpace& space, std::size_t first_buffer)
     : plan_(plan), rank_(communicators.gather.rank()) {
   buffers_.resize(plan.buffers().size());
   const auto bucket_count = static_cast<std::int64_t>(plan.buckets().size());
@@ -69,7 +69,7 @@ Storage::Storage(const Plan& plan, const ParameterSet& parameters,
     shard_offsets_.push_back(buffer.shard_elements);
     buffer.shard_elements += plan.shards(i).size(rank_);
   }
-  for (std::size_t i = 0; i < buffers_.size(); ++i)
+  for (std::size_t i = first_buffer; i < buffers_.size(); ++i)
     allocate(i, communicators, state_arrays[i], space);
   memory_ = plan.memory(rank_, state_arrays);
   memory_.staging = 2 * detail::gather_piece_bytes(plan);
@@ -77,6 +77,17 @@ Storage::Storage(const Plan& plan, const ParameterSet& parameters,
     gather_pieces_ = allocate_flat(communicators.gather, staging_label,
                                    memory_.staging, space);
   cut_gradients(parameters);
+}
+
+void Storage::take(Storage& more) noexcept {
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    std::swap(more.buffers_[i], buffers_[i]);
+  std::swap(buffers_, more.buffers_);
+  std::swap(plan_, more.plan_);
+  std::swap(shard_offsets_, more.shard_offsets_);
+  std::swap(gradient_blocks_, more.gradient_blocks_);
+  std::swap(gather_pieces_, more.gather_pieces_);
+  std::swap(memory_, more.memory_);
 }
 
 void Storage::cut_gradients(const ParameterSet& parameters) {

@@ -29,15 +29,21 @@ struct StorageCommunicators {
 class Storage {
  public:
   /// Everything starts as zeros, first touched by the threads of space.
-  /// Parameters and communicators outlive the storage. state_arrays: for each
+  /// Parameters and communicators outlive the storage. Buffers below
+  /// first_buffer get no memory: they are another storage's, which takes the
+  /// others. state_arrays: for each
   /// buffer.
   Storage(const Plan& plan, const ParameterSet& parameters,
           StorageCommunicators communicators,
           std::span<const std::size_t> state_arrays,
-          const ExecutionSpace& space);
+          const ExecutionSpace& space, std::size_t first_buffer = 0);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
+
+  /// Takes the buffers of a storage that begins behind the ones here, and its
+  /// plan. What is here stays where it is.
+  void take(Storage& more) noexcept;
 
   /// First element of a bucket. The parameters of one that is external lie in
   /// the caller's memory: null.
