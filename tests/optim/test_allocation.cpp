@@ -12,6 +12,7 @@
 #include "support/allocation_counter.hpp"
 #include "support/counting_communicator.hpp"
 #include "support/optimizer_support.hpp"
+#include "support/partitions.hpp"
 
 namespace kzero::test {
 namespace {
@@ -31,7 +32,8 @@ std::int64_t allocations_of_a_launch() {
 
 enum class Kind { plain, clip, everything };
 
-class Allocation : public testing::TestWithParam<std::tuple<Kind, Mode>> {};
+class Allocation
+    : public testing::TestWithParam<std::tuple<Kind, Mode, Partitioning>> {};
 
 TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   Kokkos::Tools::Experimental::set_begin_parallel_for_callback(
@@ -50,6 +52,7 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   }
   OptimizerOptions options;
   options.plan.bucket_bytes = 5000;
+  std::get<2>(GetParam()).set(options.plan);
   if (kind_of_model != Kind::plain) options.clip_norm = 1.0;
   if (everything) {
     options.groups["lamb"] = Lamb();
@@ -87,7 +90,8 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
 INSTANTIATE_TEST_SUITE_P(
     Kinds, Allocation,
     testing::Combine(testing::Values(Kind::plain, Kind::clip, Kind::everything),
-                     testing::ValuesIn(all_modes())));
+                     testing::ValuesIn(all_modes()),
+                     testing::ValuesIn(all_partitions())));
 
 TEST(Collectives, DependOnBucketsOnly) {
   for (int parameters : {1, 10, 1000}) {

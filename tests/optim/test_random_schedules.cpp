@@ -12,6 +12,7 @@
 
 #include "core/hash.hpp"
 #include "optim/overlap_model.hpp"
+#include "support/partitions.hpp"
 
 namespace kzero::test {
 namespace {
@@ -67,6 +68,8 @@ class RandomSchedule {
     options.reduction = Reduction::sum;
     options.nonfinite = Nonfinite::skip;
     options.plan.bucket_bytes = 1 + shared_.roll(3000);
+    partition_ = some_partition(shared_.roll(4));
+    partition_.set(options.plan);
     const auto modes = all_modes();
     mode_ = modes[std::size_t(shared_.roll(int(modes.size())))];
     optimizer_ = std::make_unique<ShardedOptimizer>(communicator, set,
@@ -74,8 +77,8 @@ class RandomSchedule {
   }
 
   std::string name() const {
-    return detail::concat("seed ", seed_, ", ", name_of(mode_), ", rank ",
-                          rank_);
+    return detail::concat("seed ", seed_, ", ", name_of(mode_), ", ",
+                          name_of(partition_), ", rank ", rank_);
   }
 
   void run(int rounds) {
@@ -245,6 +248,7 @@ class RandomSchedule {
   Dice shared_;
   Dice own_;
   Mode mode_;
+  Partitioning partition_;
   std::unique_ptr<ShardedOptimizer> optimizer_;
   std::vector<double> values_;  // of main parameters
   std::vector<std::int64_t> updates_;
