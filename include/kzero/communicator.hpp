@@ -35,14 +35,14 @@ struct ReduceArguments {
   /// Pieces end on multiples of this many elements, and hold at least as many.
   std::int64_t piece_granularity = 1;
   OrderedSum sum = nullptr;
-  std::int64_t index = 0;  // of the bucket, for messages
+  std::int64_t index = 0;  // of the bucket, for messages; -1: of none
 };
 
 struct GatherArguments {
   void* bucket = nullptr;  // this rank's shard is in place; the others arrive
   DType dtype = DType::float32;
   ShardTable shards;       // in elements
-  std::int64_t index = 0;  // of the bucket, for messages
+  std::int64_t index = 0;  // of the bucket, for messages; -1: of none
 };
 
 /// A collective under way. Belongs to the communicator, which reuses it.
@@ -127,6 +127,12 @@ class Communicator {
 
   /// Bytes that it holds now to take in what peers send.
   virtual std::int64_t staging_bytes() const = 0;
+
+  /// Bytes of gradients and parameters that this rank has handed to the network
+  /// since construction: of reductions and of gathers by start_all_gather, with
+  /// an index of 0 or more. Duplicates count for themselves. Called by the
+  /// thread that uses the communicator.
+  virtual std::int64_t bytes_sent() const = 0;
 
   virtual ReductionTicket start_reduce(const ReduceArguments&) = 0;
   virtual Ticket start_all_gather(const GatherArguments&) = 0;

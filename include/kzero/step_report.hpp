@@ -47,10 +47,11 @@ struct StepRecord {
   std::optional<double> loss;
   std::array<double, phases> seconds = {};
   double exposed_seconds = 0.0;
+  std::int64_t bytes_sent = 0;
 };
 }  // namespace detail
 
-/// The same on every rank, but for loss() and the times.
+/// The same on every rank, but for loss(), the times and bytes_sent().
 class StepReport {
  public:
   StepReport() = default;
@@ -96,6 +97,11 @@ class StepReport {
   /// Exposed communication: seconds of them in which it waited for other ranks
   /// and could do nothing else.
   double exposed_seconds() const { return record_.exposed_seconds; }
+
+  /// Bytes that this rank has sent in reductions and gathers of buckets since
+  /// the last step() that returned; nothing of the small exchanges between
+  /// them.
+  std::int64_t bytes_sent() const { return record_.bytes_sent; }
 
  private:
   detail::StepRecord record_;

@@ -33,6 +33,7 @@ void MpiAllGather::start(const GatherArguments& arguments,
     for (int distance = 1; distance < link_.size(); ++distance) {
       messages_.send(bucket + own.begin * element, own.size() * element,
                      link_.neighbour(distance));
+      link_.count_sent(subject_, own.size() * element);
     }
   }
   owner_ = std::move(owner);

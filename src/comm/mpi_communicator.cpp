@@ -119,6 +119,10 @@ std::int64_t MpiCommunicator::staging_bytes() const {
   return state_->reductions.staging_bytes();
 }
 
+std::int64_t MpiCommunicator::bytes_sent() const {
+  return state_->link.bytes_sent();
+}
+
 ReductionTicket MpiCommunicator::start_reduce(
     const ReduceArguments& arguments) {
   check_arguments(arguments, size());

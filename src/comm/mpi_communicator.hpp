@@ -32,6 +32,7 @@ class MpiCommunicator final : public Communicator {
   bool concurrent() const override { return concurrent_; }
   std::shared_ptr<void> allocate(std::int64_t bytes) override;
   std::int64_t staging_bytes() const override;
+  std::int64_t bytes_sent() const override;
   ReductionTicket start_reduce(const ReduceArguments& arguments) override;
   Ticket start_all_gather(const GatherArguments& arguments) override;
   void all_gather(const void* send, std::int64_t bytes, void* receive,

@@ -67,6 +67,12 @@ class MpiLink {
   std::int64_t message_bytes() const { return message_bytes_; }
   void set_message_bytes(std::int64_t bytes) { message_bytes_ = bytes; }
 
+  /// Bytes that went out for buckets, as Communicator::bytes_sent() has them.
+  std::int64_t bytes_sent() const { return bytes_sent_; }
+  void count_sent(const Subject& subject, std::int64_t bytes) {
+    if (subject.bucket >= 0) bytes_sent_ += bytes;
+  }
+
   /// The rank that is distance (positive or negative) further round the ring.
   int neighbour(int distance) const {
     return (rank_ + distance % size_ + size_) % size_;
@@ -136,6 +142,7 @@ class MpiLink {
   int size_ = 0;
   std::chrono::milliseconds timeout_;
   std::int64_t message_bytes_ = std::int64_t{1} << 30;
+  std::int64_t bytes_sent_ = 0;
   int calls_ = 0;  // of collectives, modulo what a tag holds
   std::shared_ptr<Health> health_;
   std::int64_t size_marks_ = 1;

@@ -138,6 +138,7 @@ void MpiReductions::send_parts(Slot& slot, const MpiReduction& reduction) {
     slot.messages.send(static_cast<const std::byte*>(arguments.bucket) +
                            (shard.begin + range.begin) * element,
                        range.size() * element, peer);
+    link_.count_sent(reduction.activity_.subject, range.size() * element);
   }
 }
 

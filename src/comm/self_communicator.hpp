@@ -29,6 +29,7 @@ class SelfCommunicator final : public Communicator {
   bool concurrent() const override { return true; }
   std::shared_ptr<void> allocate(std::int64_t bytes) override;
   std::int64_t staging_bytes() const override { return 0; }
+  std::int64_t bytes_sent() const override { return 0; }
   ReductionTicket start_reduce(const ReduceArguments& arguments) override;
   Ticket start_all_gather(const GatherArguments& arguments) override;
   void all_gather(const void* send, std::int64_t bytes, void* receive,

@@ -24,6 +24,8 @@ struct SimulatedState {
   SimulatedTraffic traffic;  // first: the others are part of it
   std::vector<std::unique_ptr<SimulatedReduction>> reductions;
   std::vector<std::unique_ptr<SimulatedAllGather>> all_gathers;
+  // Without the times of posting, which the wrapped one sends too.
+  std::int64_t bytes_sent = 0;
 };
 
 SimulatedCommunicator::SimulatedCommunicator(
@@ -78,6 +80,10 @@ std::int64_t SimulatedCommunicator::staging_bytes() const {
   return bytes;
 }
 
+std::int64_t SimulatedCommunicator::bytes_sent() const {
+  return state_->bytes_sent;
+}
+
 ReductionTicket SimulatedCommunicator::start_reduce(
     const ReduceArguments& arguments) {
   check_arguments(arguments, size());
@@ -85,6 +91,10 @@ ReductionTicket SimulatedCommunicator::start_reduce(
   return traffic.run<std::exception>(subject_of(arguments), [&] {
     SimulatedReduction& reduction = take_free(state_->reductions, traffic);
     reduction.start(arguments, state_);
+    const ShardTable& shards = arguments.shards;
+    if (arguments.index >= 0)
+      state_->bytes_sent +=
+          (shards.total() - shards.size(rank())) * size_of(arguments.dtype);
     return ReductionTicket(&reduction);
   });
 }
@@ -96,6 +106,9 @@ Ticket SimulatedCommunicator::start_all_gather(
   return traffic.run<std::exception>(subject_of(arguments), [&] {
     SimulatedAllGather& gather = take_free(state_->all_gathers, traffic);
     gather.start(arguments, state_);
+    if (arguments.index >= 0)
+      state_->bytes_sent += (size() - 1) * arguments.shards.size(rank()) *
+                            size_of(arguments.dtype);
     return Ticket(&gather);
   });
 }

@@ -19,7 +19,9 @@ std::string OptimizerCore::describe() const {
       " elements, in ", bucket_count(), " buckets of ",
       bytes(plan.bucket_bytes()), " of gradients\n",
       "communicator: ", communicator->describe(), "\n",
-      "partition: elements; schedule: ", to_string(options.schedule),
+      "partition: ", to_string(plan.partition()),
+      plan.divide() ? ", divided" : "",
+      "; schedule: ", to_string(options.schedule),
       "; gather: ", to_string(options.gather), "; progress: ", progress_choice_,
       "\n", "gradient: ", to_string(options.reduction),
       ", ordered sum; non-finite: ", to_string(nonfinite()), "; clip: ");

@@ -305,6 +305,8 @@ class OptimizerCore {
     return seconds_[static_cast<std::size_t>(phase)];
   }
   void take_times(StepRecord& record);
+  std::int64_t take_bytes_sent();
+  void forget_bytes_of_others();
   /// Collective. Says which hyperparameter of which rank differs.
   [[noreturn]] void throw_disagreement();
   Totals exchange_totals();
@@ -351,6 +353,9 @@ class OptimizerCore {
   std::string progress_choice_;  // for people
   std::array<double, phases> seconds_ = {};
   double exchange_waited_ = 0.0;
+  // By the communicators of reductions and of gathers, when it was last taken.
+  std::array<std::int64_t, 2> sent_ = {};
+  std::int64_t sent_in_vain_ = 0;    // in steps that threw, since the last one
   std::int64_t calls_ = 0;           // of step()
   mutable ProgressThread progress_;  // last: it works on the others
 };

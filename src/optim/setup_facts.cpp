@@ -63,6 +63,18 @@ std::string to_string(const Reduction& reduction) {
   return concat("sum over ranks / ", reduction.divisor(1));
 }
 
+std::string to_string(Partition partition) {
+  switch (partition) {
+    case Partition::elements:
+      return "elements";
+    case Partition::parameters:
+      return "parameters";
+    case Partition::buckets:
+      return "buckets";
+  }
+  return "unknown";
+}
+
 std::string to_string(Schedule schedule) {
   switch (schedule) {
     case Schedule::at_step:
@@ -138,7 +150,8 @@ void for_each_setup_fact(const ParameterSet& parameters,
            : "none");
   fact("reduction", to_string(options.reduction));
   fact("reduction_hook", options.reduction_hook ? "a function" : "none");
-  fact("plan.partition", concat(static_cast<int>(options.plan.partition)));
+  fact("plan.partition", to_string(options.plan.partition));
+  fact("plan.divide", options.plan.divide ? "true" : "false");
   fact("plan.bucket_bytes", concat(options.plan.bucket_bytes));
   index = 0;
   for (const ParameterId id : options.plan.order)

@@ -33,6 +33,7 @@ std::string to_string(const Nonfinite& nonfinite);
 
 /// "none", "constant(128)" or "dynamic(initial_scale 65536, ...)".
 std::string to_string(const Scaler& scaler);
+std::string to_string(Partition partition);
 std::string to_string(Schedule schedule);
 std::string to_string(GatherMode gather);
 std::string to_string(Progress progress);

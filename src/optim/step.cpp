@@ -230,6 +230,27 @@ void OptimizerCore::take_times(StepRecord& record) {
   record.seconds = std::exchange(seconds_, {});
   record.exposed_seconds = reductions_.take_waited() + gathers_->take_waited() +
                            std::exchange(exchange_waited_, 0.0);
+  record.bytes_sent = std::exchange(sent_in_vain_, 0) + take_bytes_sent();
+}
+
+std::int64_t OptimizerCore::take_bytes_sent() {
+  const std::array<std::int64_t, 2> now = {
+      reduce_communicator->bytes_sent(),
+      // Where it is the same one, it counts once.
+      gather_communicator == reduce_communicator
+          ? 0
+          : gather_communicator->bytes_sent()};
+  const std::array<std::int64_t, 2> before = std::exchange(sent_, now);
+  return now[0] - before[0] + now[1] - before[1];
+}
+
+// What was given may serve other optimizers too. This one sends by it in steps
+// alone; before one, by its duplicates.
+void OptimizerCore::forget_bytes_of_others() {
+  if (reduce_communicator == communicator)
+    sent_[0] = communicator->bytes_sent();
+  else if (gather_communicator == communicator)
+    sent_[1] = communicator->bytes_sent();
 }
 
 JoinRound OptimizerCore::join_round() {
@@ -300,6 +321,7 @@ StepReport OptimizerCore::step_in_round(std::optional<double> loss,
   if (options.trace) options.trace->record(TraceKind::step_begin, calls_);
   begin_round(round);
   fence(space, "kzero::step");
+  forget_bytes_of_others();
   averaged_is_valid_ = false;
   disagreed_ = false;
   fetch_unmarked();
@@ -312,6 +334,7 @@ StepReport OptimizerCore::step_in_round(std::optional<double> loss,
       throw_uneven(round);
     }
     disagreed_ = true;
+    sent_in_vain_ += take_bytes_sent();
     throw_disagreement();
   }
   if (gathers_begun_) gather();

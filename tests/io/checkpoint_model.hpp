@@ -10,6 +10,7 @@
 #include <string>
 
 #include "support/optimizer_support.hpp"
+#include "support/partitions.hpp"
 
 namespace kzero::test {
 
@@ -37,7 +38,8 @@ inline ParameterSet varied_model() {
   return model;
 }
 
-inline OptimizerOptions varied_options(std::int64_t bucket_bytes) {
+inline OptimizerOptions varied_options(std::int64_t bucket_bytes,
+                                       const Partitioning& partition = {}) {
   OptimizerOptions options;
   options.rule = AdamW{.learning_rate = 0.05};
   options.groups = {{"plain", Sgd{.learning_rate = 0.25}},
@@ -45,13 +47,15 @@ inline OptimizerOptions varied_options(std::int64_t bucket_bytes) {
                     {"amsgrad", AdamW{.learning_rate = 0.02, .amsgrad = true}}};
   options.reduction = Reduction::sum;
   options.plan.bucket_bytes = bucket_bytes;
+  partition.set(options.plan);
   return options;
 }
 
 inline ShardedOptimizer make_varied(std::shared_ptr<Communicator> communicator,
-                                    std::int64_t bucket_bytes) {
+                                    std::int64_t bucket_bytes,
+                                    const Partitioning& partition = {}) {
   return ShardedOptimizer(std::move(communicator), varied_model(),
-                          varied_options(bucket_bytes));
+                          varied_options(bucket_bytes, partition));
 }
 
 /// A number in (-1, 1) that looks random.

@@ -94,13 +94,18 @@ class OwnMemoryFiles : public testing::Test {
   }
 
   ShardedOptimizer own(const OwnModel& model, std::int64_t bucket_bytes) {
-    return ShardedOptimizer(world(), model.set(), varied_options(bucket_bytes));
+    return ShardedOptimizer(
+        world(), model.set(),
+        varied_options(bucket_bytes, some_partition(made_++)));
   }
 
   bool is_root() { return buckets.communicator()->rank() == 0; }
 
   const ScratchFolder folder{MPI_COMM_WORLD};
   ShardedOptimizer buckets = make_varied(world(), 600);
+
+ private:
+  int made_ = 1;
 };
 
 TEST_F(OwnMemoryFiles, ComeFromBuckets) {

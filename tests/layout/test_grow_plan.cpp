@@ -214,6 +214,7 @@ TEST(GrowPlan, OfRandomModelsKeepsWhatThereWas) {
       std::int64_t total = 0;
       for (std::int64_t i = 0; i < set.size(); ++i) {
         const ParameterInfo& info = set[{i}];
+        ASSERT_EQ(plan.owner({i}), plan.owner(info.storage));
         if (info.frozen || info.storage.index != i) continue;
         total += info.size;
         if (i < count) largest = std::max(largest, info.size);

@@ -13,6 +13,7 @@
 #include "support/allocation_counter.hpp"
 #include "support/counting_communicator.hpp"
 #include "support/optimizer_support.hpp"
+#include "support/partitions.hpp"
 #include "support/whole_partitions.hpp"
 
 namespace kzero::test {
@@ -33,7 +34,8 @@ std::int64_t allocations_of_a_launch() {
 
 enum class Kind { plain, clip, everything };
 
-class Allocation : public testing::TestWithParam<std::tuple<Kind, Mode>> {};
+class Allocation
+    : public testing::TestWithParam<std::tuple<Kind, Mode, Partitioning>> {};
 
 TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   Kokkos::Tools::Experimental::set_begin_parallel_for_callback(
@@ -52,6 +54,7 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
   }
   OptimizerOptions options;
   options.plan.bucket_bytes = 5000;
+  std::get<2>(GetParam()).set(options.plan);
   if (kind_of_model != Kind::plain) options.clip_norm = 1.0;
   if (everything) {
     options.groups["lamb"] = Lamb();
@@ -88,11 +91,13 @@ TEST_P(Allocation, StepAllocatesNothingAfterTheFirst) {
 
 INSTANTIATE_TEST_SUITE_P(Plain, Allocation,
                          testing::Combine(testing::Values(Kind::plain),
-                                          testing::ValuesIn(all_modes())));
+                                          testing::ValuesIn(all_modes()),
+                                          testing::ValuesIn(all_partitions())));
 INSTANTIATE_TEST_SUITE_P(
     Kinds, Allocation,
     testing::Combine(testing::Values(Kind::clip, Kind::everything),
-                     testing::ValuesIn(all_modes(Decision::needed))));
+                     testing::ValuesIn(all_modes(Decision::needed)),
+                     testing::ValuesIn(all_partitions())));
 
 // Muon, and a rule of one's own that takes the clipped gradient.
 struct MatrixDescent {

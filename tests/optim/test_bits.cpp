@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // The same bits whatever the compiler, the instruction set, the threads and
-// the size of the buckets: hashes written down here, from the first build.
+// the size and owners of the buckets: hashes written down here, from the first
+// build.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -10,6 +11,7 @@
 #include "core/hash.hpp"
 #include "kernels/kernels.hpp"
 #include "support/optimizer_support.hpp"
+#include "support/partitions.hpp"
 
 namespace kzero::test {
 namespace {
@@ -21,7 +23,8 @@ double pattern(std::int64_t i, std::int64_t seed) {
   return double(std::int64_t(mixed % 2001) - 1000) / 1024.0;
 }
 
-std::uint64_t run(std::int64_t bucket_bytes, std::optional<double> clip) {
+std::uint64_t run(std::int64_t bucket_bytes, std::optional<double> clip,
+                  const Partitioning& partition = {}) {
   const auto communicator = world();
   ParameterSet model;
   ParameterOptions options_of[] = {
@@ -39,6 +42,7 @@ std::uint64_t run(std::int64_t bucket_bytes, std::optional<double> clip) {
       Sgd{.learning_rate = 0.05, .momentum = 0.9, .nesterov = true};
   options.clip_norm = clip;
   options.plan.bucket_bytes = bucket_bytes;
+  partition.set(options.plan);
   ShardedOptimizer optimizer(communicator, model, options);
   for (std::int64_t p = 0; p < model.size(); ++p)
     write_parameter(optimizer, {p}, [&](auto i) { return pattern(i, p); });
@@ -63,7 +67,10 @@ TEST(Bits, AreThoseWrittenDown) {
     SCOPED_TRACE(set);
     detail::use_instruction_set(set);
     for (std::int64_t bytes : {100, 4000, 25 << 20})
-      EXPECT_EQ(run(bytes, std::nullopt), golden.at(world()->size())) << bytes;
+      for (const Partitioning& partition : all_partitions())
+        EXPECT_EQ(run(bytes, std::nullopt, partition),
+                  golden.at(world()->size()))
+            << bytes << ", " << name_of(partition);
   }
 }
 

@@ -173,6 +173,17 @@ std::vector<Difference> differences() {
           "divisor", [](auto& o) { o.reduction = Reduction::divide_by(3.5); },
           "reduction = mean", "/ 3.5"),
       option(
+          "partition",
+          [](auto& o) { o.plan.partition = Partition::parameters; },
+          "plan.partition = elements", "plan.partition = parameters"),
+      {"divide",
+       [](Given& given, bool other) {
+         given.parameters.add("w", {4});
+         given.options.plan.partition = Partition::buckets;
+         given.options.plan.divide = other;
+       },
+       "plan.divide = false", "plan.divide = true"},
+      option(
           "bucket_bytes", [](auto& o) { o.plan.bucket_bytes = 999; },
           "plan.bucket_bytes = 26214400", "plan.bucket_bytes = 999"),
       option(

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "optim/overlap_model.hpp"
+#include "support/partitions.hpp"
 
 namespace kzero::test {
 namespace {
@@ -110,11 +111,12 @@ double slope(double value, std::int64_t i, int rank, int step) {
   return 0.25 * value + double((i + step) % 7) - 2.0 + 0.5 * rank;
 }
 
-OptimizerOptions options_of(bool clip) {
+OptimizerOptions options_of(bool clip, const Partitioning& partition) {
   OptimizerOptions options;
   options.rule = AdamW{.learning_rate = 0.05, .weight_decay = 0.1};
   options.plan.bucket_bytes = 3000;
   if (clip) options.clip_norm = 10.0;
+  partition.set(options.plan);
   return options;
 }
 
@@ -122,7 +124,7 @@ template <class T, class G>
 class Twins {
  public:
   Twins(const std::shared_ptr<Communicator>& communicator, const Mode& mode,
-        bool clip)
+        bool clip, const Partitioning& partition = {})
       : own_(layouts<T, G>()), rank_(communicator->rank()) {
     ParameterSet theirs, ours;
     for (std::size_t k = 0; k < own_.size(); ++k) {
@@ -136,10 +138,10 @@ class Twins {
       for (std::int64_t i = 0; i < own_[k].value.size(); ++i)
         write(own_[k].value, i, start(i));
     }
-    external = std::make_unique<ShardedOptimizer>(communicator, theirs,
-                                                  mode.in(options_of(clip)));
+    external = std::make_unique<ShardedOptimizer>(
+        communicator, theirs, mode.in(options_of(clip, partition)));
     plain = std::make_unique<ShardedOptimizer>(communicator, ours,
-                                               options_of(clip));
+                                               options_of(clip, partition));
     plain->write_parameters(0, [&](ParameterWriter& writer) {
       for (std::size_t k = 0; k < own_.size(); ++k)
         writer.visit({std::int64_t(k)},
@@ -200,10 +202,12 @@ TYPED_TEST_SUITE(ExternalTraining, Pairs);
 
 TYPED_TEST(ExternalTraining, HasTheBitsOfBuckets) {
   const auto communicator = world();
-  for (const Mode& mode : all_modes()) {
-    SCOPED_TRACE(name_of(mode));
+  for (int number = 0; const Mode& mode : all_modes()) {
+    // All of them with clipping, and all without.
+    const Partitioning partition = some_partition(number++);
+    SCOPED_TRACE(name_of(mode) + ", " + name_of(partition));
     Twins<typename TypeParam::Value, typename TypeParam::Slope> twins(
-        communicator, mode, mode.schedule == Schedule::at_step);
+        communicator, mode, mode.schedule == Schedule::at_step, partition);
     std::mt19937 random(unsigned(communicator->rank()));
     for (int step = 0; step < 8; ++step) twins.step(random, step);
     const auto memory = twins.external->memory();
@@ -216,12 +220,13 @@ TYPED_TEST(ExternalTraining, HasTheBitsOfBuckets) {
 TYPED_TEST(ExternalTraining, MayBeEmpty) {
   using T = typename TypeParam::Value;
   using G = typename TypeParam::Slope;
-  for (const Mode& mode : all_modes()) {
+  for (int number = 0; const Mode& mode : all_modes()) {
     const Own own = transposed<T, G>(0, 3);
     ParameterSet set;
     const ParameterId id =
         set.add("w", own.value, own.gradient, typed(dtype_of<T>));
-    ShardedOptimizer optimizer(world(), set, mode.in(options_of(false)));
+    ShardedOptimizer optimizer(
+        world(), set, mode.in(options_of(false, some_partition(number++))));
     for (int step = 0; step < 2; ++step) {
       optimizer.mark_ready(id);
       EXPECT_TRUE(optimizer.step().updated());
@@ -233,10 +238,10 @@ TYPED_TEST(ExternalTraining, MayBeEmpty) {
 
 // Main parameters from what a step has left under way.
 TYPED_TEST(ExternalTraining, ReloadsWhatTheLastStepGives) {
-  for (const Mode& mode : all_modes()) {
+  for (int number = 0; const Mode& mode : all_modes()) {
     SCOPED_TRACE(name_of(mode));
     Twins<typename TypeParam::Value, typename TypeParam::Slope> twins(
-        world(), mode, false);
+        world(), mode, false, some_partition(number++));
     std::mt19937 random(7);
     for (int step = 0; step < 4; ++step) {
       twins.step(random, step);

@@ -14,6 +14,7 @@
 #include "optim/overlap_model.hpp"
 #include "support/optimizer_support.hpp"
 #include "support/own_memory.hpp"
+#include "support/partitions.hpp"
 
 namespace kzero::test {
 namespace {
@@ -42,12 +43,14 @@ Memory planned(const ShardedOptimizer& optimizer,
   return plan.memory(optimizer.communicator()->rank(), of_buffers);
 }
 
-OptimizerOptions options_of(std::int64_t bucket_bytes) {
+OptimizerOptions options_of(std::int64_t bucket_bytes,
+                            const Partitioning& partition) {
   OptimizerOptions options;
   options.rule = AdamW{};
   options.groups["plain"] = Sgd{};
   options.groups["amsgrad"] = AdamW{.amsgrad = true};
   options.plan.bucket_bytes = bucket_bytes;
+  partition.set(options.plan);
   return options;
 }
 
@@ -78,7 +81,8 @@ TEST(Memory, AfterAStepIsThatOfThePlan) {
     // A communicator of its own: it keeps what it has grown to.
     const Mode mode = all_modes()[engine() % 8];
     ShardedOptimizer optimizer(world(), model,
-                               mode.in(options_of(bucket_bytes[engine() % 4])));
+                               mode.in(options_of(bucket_bytes[engine() % 4],
+                                                  some_partition(int(seed)))));
     optimizer.step();
     const Memory expected = planned(optimizer, arrays_of);
     expect_equal(optimizer.memory(), expected);
@@ -106,7 +110,8 @@ TEST(Memory, OfParametersOfTheCallerIsThatOfThePlan) {
         Own(shape, static_cast<Order>(engine() % 3), kind.dtype, gradient)
             .add_to(model, name, kind);
     }
-    ShardedOptimizer optimizer(world(), model, options_of(3000));
+    ShardedOptimizer optimizer(world(), model,
+                               options_of(3000, some_partition(int(seed))));
     Memory expected = planned(optimizer, arrays_of);
     // Nothing was reduced yet.
     expected.staging = 2 * detail::gather_piece_bytes(optimizer.plan());

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "support/optimizer_support.hpp"
+#include "support/partitions.hpp"
 
 namespace kzero::test {
 namespace {
@@ -87,8 +88,12 @@ TEST(OrderedAverage, HasTheBitsOfTheTreeForEveryPairOfTypes) {
   const auto communicator = world();
   const Model model;
   for (const double scale : {1.0, 3.0}) {
-    for (const std::int64_t bytes : {1000, 1 << 20}) {
+    for (int run = 0; run < 8; ++run) {
+      const std::int64_t bytes = run < 4 ? 1000 : 1 << 20;
+      const Partitioning partition = some_partition(run);
+      SCOPED_TRACE(name_of(partition));
       OptimizerOptions options;
+      partition.set(options.plan);
       options.scaler = Scaler::constant(scale);
       options.plan.bucket_bytes = bytes;
       ShardedOptimizer optimizer(communicator, model.set, options);
@@ -132,12 +137,13 @@ TEST(OrderedAverage, SixteenBitsAreSummedInFloat32) {
 }
 
 std::vector<double> trained(const Rule& rule, std::int64_t bucket_bytes,
-                            unsigned seed) {
+                            unsigned seed, const Partitioning& partition = {}) {
   const auto communicator = world();
   const Model model;
   OptimizerOptions options;
   options.rule = rule;
   options.plan.bucket_bytes = bucket_bytes;
+  partition.set(options.plan);
   ShardedOptimizer optimizer(communicator, model.set, options);
   for (const ParameterId id : model.ids)
     write_parameter(optimizer, id,
@@ -169,9 +175,13 @@ TEST(OrderedAverage, EveryElementWiseRuleHasTheSameBitsForAnyBucketsAndOrder) {
   for (const Rule& rule : rules) {
     SCOPED_TRACE(rule.name());
     const auto expected = trained(rule, 1 << 20, 1);
+    int run = 0;
     for (unsigned seed = 2; seed < 4; ++seed)
-      for (const std::int64_t bytes : {1, 5000})
-        ASSERT_EQ(trained(rule, bytes, seed), expected) << bytes;
+      for (const std::int64_t bytes : {1, 5000}) {
+        const Partitioning partition = some_partition(run++);
+        ASSERT_EQ(trained(rule, bytes, seed, partition), expected)
+            << bytes << ", " << name_of(partition);
+      }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "optim/overlap_model.hpp"
+#include "support/partitions.hpp"
 
 namespace kzero::test {
 namespace {
@@ -49,33 +50,48 @@ std::vector<double> train(const std::shared_ptr<Communicator>& communicator,
 
 class Overlap : public testing::Test {
  protected:
-  void expect_same_bits(const OptimizerOptions& plain, int seeds,
-                        Decision decision = Decision::none) {
-    const auto expected = train(communicator, plain, -1);
-    for (int seed = 0; seed < seeds; ++seed)
-      for (const Mode& mode : all_modes(decision)) {
-        SCOPED_TRACE(detail::concat("seed ", seed, ", ", name_of(mode)));
+  /// Norms and trust ratios add up in the order of the plan: then a partition
+  /// is compared with itself.
+  enum class Sums { none, of_the_plan };
+  void expect_same_bits(OptimizerOptions plain, int seeds, Sums sums) {
+    auto expected = train(communicator, plain, -1);
+    for (int seed = 0; seed < seeds; ++seed) {
+      const Partitioning partition = some_partition(seed);
+      partition.set(plain.plan);
+      if (sums == Sums::of_the_plan) expected = train(communicator, plain, -1);
+      for (const Mode& mode :
+           all_modes(sums == Sums::none ? Decision::none : Decision::needed)) {
+        SCOPED_TRACE(detail::concat("seed ", seed, ", ", name_of(mode), ", ",
+                                    name_of(partition)));
         ASSERT_EQ(train(communicator, mode.in(plain),
                         seed * communicator->size() + communicator->rank()),
                   expected);
       }
+    }
   }
 
   const std::shared_ptr<Communicator> communicator = world();
 };
 
 TEST_F(Overlap, SameBitsForAnyOrderOfMarking) {
-  expect_same_bits(adam(600), 100);
+  expect_same_bits(adam(600), 100, Sums::none);
 }
 
-TEST_F(Overlap, SameBitsForAnyBucketSize) {
+TEST_F(Overlap, SameBitsForAnyBucketSizeAndPartition) {
   const auto expected = train(communicator, adam(600), -1);
+  int turn = 0;  // one more for each size: modes meet several partitions
   for (const std::int64_t bytes :
-       {std::int64_t{1}, std::int64_t{3000}, PlanOptions::unlimited})
-    for (const Mode& mode : all_modes())
-      EXPECT_EQ(train(communicator, mode.in(adam(bytes)), communicator->rank()),
-                expected)
-          << name_of(mode) << ", buckets of " << bytes;
+       {std::int64_t{1}, std::int64_t{3000}, PlanOptions::unlimited}) {
+    ++turn;
+    for (const Mode& mode : all_modes()) {
+      const Partitioning partition = some_partition(turn++);
+      OptimizerOptions options = mode.in(adam(bytes));
+      partition.set(options.plan);
+      EXPECT_EQ(train(communicator, options, communicator->rank()), expected)
+          << name_of(mode) << ", " << name_of(partition) << ", buckets of "
+          << bytes;
+    }
+  }
 }
 
 TEST_F(Overlap, SameBitsWithEverythingSwitchedOn) {
@@ -83,10 +99,10 @@ TEST_F(Overlap, SameBitsWithEverythingSwitchedOn) {
   options.clip_norm = 3.0;
   options.scaler =
       Scaler::dynamic({.initial_scale = 8.0, .growth_interval = 3});
-  expect_same_bits(options, 3, Decision::needed);
+  expect_same_bits(options, 4, Sums::of_the_plan);
   options = adam(600);
   options.rule = Lamb{.learning_rate = 0.05};
-  expect_same_bits(options, 1, Decision::needed);
+  expect_same_bits(options, 4, Sums::of_the_plan);
 }
 
 }  // namespace

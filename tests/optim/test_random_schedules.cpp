@@ -12,6 +12,7 @@
 
 #include "core/hash.hpp"
 #include "optim/overlap_model.hpp"
+#include "support/partitions.hpp"
 
 namespace kzero::test {
 namespace {
@@ -66,6 +67,8 @@ class RandomSchedule {
     options.rule = Sgd{.learning_rate = 1.0};
     options.reduction = Reduction::sum;
     options.plan.bucket_bytes = 1 + shared_.roll(3000);
+    partition_ = some_partition(shared_.roll(4));
+    partition_.set(options.plan);
     const auto modes = all_modes();
     mode_ = modes[std::size_t(shared_.roll(int(modes.size())))];
     // Interleaved updates skip nothing, and have nothing to skip.
@@ -76,8 +79,8 @@ class RandomSchedule {
   }
 
   std::string name() const {
-    return detail::concat("seed ", seed_, ", ", name_of(mode_), ", rank ",
-                          rank_);
+    return detail::concat("seed ", seed_, ", ", name_of(mode_), ", ",
+                          name_of(partition_), ", rank ", rank_);
   }
 
   void run(int rounds) {
@@ -250,6 +253,7 @@ class RandomSchedule {
   Dice own_;
   Mode mode_;
   bool finite_ = false;
+  Partitioning partition_;
   std::unique_ptr<ShardedOptimizer> optimizer_;
   std::vector<double> values_;  // of main parameters
   std::vector<std::int64_t> updates_;

@@ -40,6 +40,7 @@ class CountingCommunicator : public Communicator {
   std::int64_t staging_bytes() const override {
     return inner_->staging_bytes();
   }
+  std::int64_t bytes_sent() const override { return inner_->bytes_sent(); }
   ReductionTicket start_reduce(const ReduceArguments& arguments) override {
     ++collectives;
     return inner_->start_reduce(arguments);
