@@ -695,6 +695,29 @@ TEST_F(MatrixRules, CheckpointBringsEverythingBack) {
           });
 }
 
+// From an AdamW run to Muon: what is no matrix goes on with its state.
+TEST_F(MatrixRules, GoOnFromACheckpointOfTheRuleBeside) {
+  ShardedOptimizer plain(world(), model_of(DType::float32),
+                         options_of(AdamW{}, Partition::elements));
+  const ScratchFolder folder(MPI_COMM_WORLD);
+  write_start(plain);
+  train(plain, 0, 2);
+  save_checkpoint(plain, folder / "plain.h5");
+  const Snapshot saved = snapshot(plain, MPI_COMM_WORLD);
+  for_each_partition(
+      model_of(DType::float32), options_of(Muon{}, {}),
+      [&](ShardedOptimizer& optimizer) {
+        load_checkpoint(optimizer, folder / "plain.h5",
+                        {Match::partial, OtherRule::start_anew});
+        const Snapshot got = snapshot(optimizer, MPI_COMM_WORLD);
+        for (const char* name : {"p0|value", "p1|value", "p1|exp_avg",
+                                 "p1|exp_avg_sq", "p8|exp_avg"})
+          EXPECT_EQ(got.at(name), saved.at(name)) << name;
+        EXPECT_EQ(optimizer.update_count({1}), 2);
+        EXPECT_EQ(optimizer.update_count({0}), 0);
+      });
+}
+
 // The names in a file say which rule the state is of.
 TEST_F(MatrixRules, CheckpointOfAnotherRuleIsRefused) {
   ShardedOptimizer plain(world(), model_of(DType::float32),
