@@ -44,6 +44,20 @@ void Reductions::start(std::int64_t count) {
   }
 }
 
+namespace {
+
+/// Whether the parts follow one another and are all ranks.
+bool are_all_ranks(std::span<const Contribution> parts, int ranks) {
+  std::int64_t next = 0;
+  for (const Contribution& part : parts) {
+    if (part.first_rank != next || part.rank_count < 1) return false;
+    next += part.rank_count;
+  }
+  return next == ranks;
+}
+
+}  // namespace
+
 // What a hook has put in the place of the communicator's own may do anything.
 void Reductions::require_piece(const Contributions& piece) const {
   const std::int64_t size = plan_->shards(ended_).size(communicator_->rank());
@@ -51,14 +65,15 @@ void Reductions::require_piece(const Contributions& piece) const {
       piece.range.begin == given_ && piece.range.end > given_ &&
       piece.range.end <= size &&
       (piece.range.end == size || piece.range.end % tile_elements == 0) &&
-      !piece.parts.empty();
+      are_all_ranks(piece.parts, communicator_->size());
   if (fits) return;
-  throw CommunicationError(concat(
-      "reduction hook, bucket ", ended_, ": it gave elements [",
-      piece.range.begin, ", ", piece.range.end, ") of this rank's shard in ",
-      piece.parts.size(), " parts (expected a piece from ", given_,
-      " on that ends at a multiple of ", tile_elements, " or at ", size,
-      "): give the shard in ascending pieces"));
+  throw CommunicationError(
+      concat("reduction hook, bucket ", ended_, ": it gave elements [",
+             piece.range.begin, ", ", piece.range.end,
+             ") of this rank's shard in ", piece.parts.size(),
+             " parts (expected the parts of all ranks in order, a piece from ",
+             given_, " on that ends at a multiple of ", tile_elements,
+             " or at ", size, "): give the shard in ascending pieces"));
 }
 
 Arrival Reductions::next() {
