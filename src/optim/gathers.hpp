@@ -53,6 +53,10 @@ class Gathers {
   /// or is this step's own.
   void update_ended(std::int64_t buckets);
 
+  /// From now on all go to their end, a window at a time; where updates have
+  /// not ended, as far as those have.
+  void run_ahead();
+
   /// begin(Ahead::updated) was called, and not all updates have ended.
   bool updating() const { return updating_; }
 

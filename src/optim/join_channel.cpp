@@ -40,8 +40,9 @@ JoinRound JoinChannel::done(const std::string& problem) {
   throw InvalidArgument(problem);
 }
 
-// A peer may wait for a gather of one member before it comes here.
+// A peer may wait for gathers of any member before it comes here.
 JoinRound JoinChannel::exchange(std::int64_t mine) {
+  for (OptimizerCore* member : members_) member->run_gathers_ahead();
   const int size = communicator_->size();
   const std::span words(static_cast<std::int64_t*>(words_.get()),
                         static_cast<std::size_t>(size));

@@ -89,6 +89,8 @@ class OptimizerCore {
   /// Takes part in a step of other ranks, with gradients of zero.
   void shadow_step(const JoinRound& round);
 
+  /// Gathers that are under way go to their end, one after another.
+  void run_gathers_ahead();
   /// Passes over the transfers by the caller, where there is no thread.
   void advance_here();
 

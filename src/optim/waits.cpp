@@ -42,6 +42,11 @@ void OptimizerCore::wait_for_all_parameters() {
   gathers_->wait_for_all(Hands(space));
 }
 
+// A thread lets them go to their end anyway.
+void OptimizerCore::run_gathers_ahead() {
+  if (!progress_.running()) gathers_->run_ahead();
+}
+
 bool OptimizerCore::end_transfers() noexcept {
   ended_ = true;
   progress_.stop();
