@@ -58,7 +58,8 @@ class Group {
 
 /// Parameters start as zeros, those in the caller's own memory with the values
 /// that each rank has there: broadcast_parameters makes them equal. Views of
-/// parameters and gradients stay valid as long as the optimizer, and are
+/// parameters and gradients stay valid as long as the optimizer, or until
+/// rebuild_buckets() is called, and are
 /// written and read between steps as the caller likes (with
 /// GatherMode::overlapped, those of parameters after parameter() or
 /// wait_parameters() has been called since the step); but what is written to a

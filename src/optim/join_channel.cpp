@@ -40,7 +40,9 @@ JoinRound JoinChannel::done(const std::string& problem) {
   throw InvalidArgument(problem);
 }
 
-// A peer may wait for gathers of any member before it comes here.
+// A peer may wait for gathers of any member before it comes here. The member
+// that steps has none, and adds nothing up before it is known who steps: others
+// may know that already.
 JoinRound JoinChannel::exchange(std::int64_t mine) {
   for (OptimizerCore* member : members_) member->run_gathers_ahead();
   const int size = communicator_->size();
@@ -52,7 +54,8 @@ JoinRound JoinChannel::exchange(std::int64_t mine) {
   WaitClock clock(communicator_->timeout());
   while (!ticket->test()) {
     if (clock.expired()) ticket->wait();  // throws, and says who is missing
-    for (OptimizerCore* member : members_) member->advance_here();
+    for (std::int64_t i = 0; i < std::ssize(members_); ++i)
+      if (i != mine) members_[static_cast<std::size_t>(i)]->advance_here();
     std::this_thread::yield();
   }
   JoinRound round;

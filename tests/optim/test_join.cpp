@@ -270,6 +270,43 @@ TEST_F(JoinTest, RefusesUnevenInputsOnEveryRank) {
   }
 }
 
+// Case 18, without a join: who goes on is told whom it waits for.
+TEST_F(JoinTest, WithoutAJoinUnevenInputsAreAnError) {
+  if (ranks == 1) GTEST_SKIP() << "one rank is never uneven";
+  CommunicatorOptions impatient;
+  impatient.timeout = std::chrono::milliseconds(700);
+  ParameterSet set;
+  set.add("w", {100});
+  ShardedOptimizer optimizer(make_communicator(MPI_COMM_WORLD, impatient), set);
+  for (int batch = 0; batch < 3; ++batch) optimizer.step();
+  if (rank == 0) return;  // has 3 batches, the others 4
+  const std::string message =
+      message_of<CommunicationError>([&] { optimizer.step(); });
+  EXPECT_NE(message.find("timed out after 0.7 s"), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("no answer from rank 0"), std::string::npos)
+      << message;
+}
+
+// A join that is left without finish() is no exception.
+TEST_F(JoinTest, WhoLeavesIsMissed) {
+  if (ranks == 1) GTEST_SKIP() << "nobody waits";
+  CommunicatorOptions impatient;
+  impatient.timeout = std::chrono::milliseconds(700);
+  ParameterSet set;
+  set.add("w", {100});
+  ShardedOptimizer optimizer(make_communicator(MPI_COMM_WORLD, impatient), set);
+  {
+    Join join(optimizer);
+    optimizer.step();
+    if (rank != 0) {
+      const std::string message =
+          message_of<CommunicationError>([&] { optimizer.step(); });
+      EXPECT_NE(message.find("rank 0"), std::string::npos) << message;
+    }
+  }
+}
+
 TEST_F(JoinTest, SkippedStepsAreSkippedByAll) {
   OptimizerOptions options;
   options.nonfinite = Nonfinite::skip;
