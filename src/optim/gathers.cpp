@@ -182,10 +182,11 @@ void Gathers::wait_for_bucket(std::int64_t bucket, const Hands& hands) {
 }
 
 void Gathers::wait_for_chunk(int chunk, const Hands& hands) {
-  const auto end = std::partition_point(
-      order_.begin(), order_.end(),
-      [&](std::int64_t bucket) { return chunk_of(plan_, bucket) <= chunk; });
-  wait_until(end - order_.begin(), hands);
+  std::int64_t position = 0;
+  for (std::int64_t i = 0; i < std::ssize(order_); ++i)
+    if (chunk_of(plan_, order_[static_cast<std::size_t>(i)]) <= chunk)
+      position = i + 1;
+  wait_until(position, hands);
 }
 
 void Gathers::wait_for_all(const Hands& hands) {

@@ -255,6 +255,8 @@ void OptimizerCore::forget_bytes_of_others() {
 
 JoinRound OptimizerCore::join_round() {
   if (!join_) return {.active = communicator->size()};
+  const AddSeconds timer(seconds(Phase::exchange));
+  const AddSeconds waiting(exchange_waited_);
   return join_->step(seat_);
 }
 
