@@ -103,7 +103,10 @@ std::vector<ParameterId> OptimizerCore::add_group(const std::string& group,
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  agree(subject, growth.parameters, growth.options, problem, growth.model);
+  // What has a problem may not be there: the ranks of the model are.
+  const bool grown = problem.empty();
+  agree(subject, grown ? growth.parameters : parameters,
+        grown ? growth.options : options, problem, growth.model);
   problem.clear();
   try {
     growth.storage =

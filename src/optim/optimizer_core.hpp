@@ -241,7 +241,8 @@ class OptimizerCore {
   /// Collective.
   std::vector<ParameterId> observed_order();
   void move_values(const Plan& from_plan, std::span<const BucketWork> from);
-  void move_state(const Plan& from_plan, std::span<const BucketWork> from);
+  void move_state(const Plan& from_plan, std::span<const BucketWork> from,
+                  std::byte* whole);
   /// By parameter; null for one that is frozen.
   std::vector<const Rule*> trained_rules() const;
   void validate_options() const;

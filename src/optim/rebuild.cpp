@@ -40,6 +40,15 @@ std::vector<MovedArray> arrays_of(const BucketWork& bucket) {
   return arrays;
 }
 
+/// Bytes of the largest array of one bucket.
+std::int64_t largest_array(const Plan& plan) {
+  std::int64_t most = 0;
+  for (std::int64_t b = 0; b < plan.trained_buckets(); ++b)
+    most = std::max(most, plan.shards(b).total() *
+                              size_of(main_dtype(plan.buffer_of(b).dtype)));
+  return most;
+}
+
 Range in_bucket(const Plan& plan, ParameterId id) {
   const Placement& place = plan.placement(id);
   return shift(
@@ -107,15 +116,10 @@ void OptimizerCore::move_values(const Plan& from_plan,
 }
 
 // One array of one bucket at a time on every rank, which takes what it owns
-// now.
+// now. whole: room for any.
 void OptimizerCore::move_state(const Plan& from_plan,
-                               std::span<const BucketWork> from) {
-  std::int64_t most = 0;
-  for (std::int64_t b = 0; b < from_plan.trained_buckets(); ++b)
-    most = std::max(most, from_plan.shards(b).total() *
-                              from[static_cast<std::size_t>(b)].main_bytes);
-  const std::shared_ptr<void> room = communicator->allocate(most);
-  auto* const whole = static_cast<std::byte*>(room.get());
+                               std::span<const BucketWork> from,
+                               std::byte* whole) {
   for (std::int64_t b = 0; b < from_plan.trained_buckets(); ++b) {
     const BucketWork& old = from[static_cast<std::size_t>(b)];
     const Bucket& bucket = from_plan.buckets()[static_cast<std::size_t>(b)];
@@ -166,9 +170,11 @@ void OptimizerCore::rebuild_buckets() {
   with_order.order = observed_order();
   Plan new_plan;
   std::unique_ptr<Storage> new_storage;
+  std::shared_ptr<void> room;
   try {
     new_plan = make_plan(parameters, with_order);
     new_storage = make_storage(new_plan, parameters, group_of_, rules);
+    room = communicator->allocate(largest_array(plan));
   } catch (const CommunicationError&) {
     throw;
   } catch (const std::exception& error) {
@@ -184,7 +190,7 @@ void OptimizerCore::rebuild_buckets() {
   index_segments();
   set_up_buckets();
   move_values(old_plan, old_buckets);
-  move_state(old_plan, old_buckets);
+  move_state(old_plan, old_buckets, static_cast<std::byte*>(room.get()));
   set_up_pipeline();
   forget_averaged();
 }
