@@ -75,6 +75,10 @@ void Gathers::update_ended(std::int64_t buckets) {
   if (open_ == std::ssize(order_)) updating_ = false;
 }
 
+void Gathers::open_all() {
+  if (!updating_) open_ = std::ssize(order_);
+}
+
 void Gathers::run_to_end() {
   if (updating_) {
     last_ = transfers_of(open_);

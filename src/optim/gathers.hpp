@@ -56,6 +56,10 @@ class Gathers {
   /// begin(Ahead::updated) was called, and not all updates have ended.
   bool updating() const { return updating_; }
 
+  /// All go as far as advance() is called, whether or not this rank waits for
+  /// them: another one may.
+  void open_all();
+
   /// From now on all go to their end, and need few calls. Those of buckets
   /// whose update has not ended never start.
   void run_to_end();

@@ -40,7 +40,7 @@ JoinRound JoinChannel::done(const std::string& problem) {
   throw InvalidArgument(problem);
 }
 
-// A peer may wait for a gather of one member before it comes here.
+// A peer may wait for all gathers of a member before it comes here.
 JoinRound JoinChannel::exchange(std::int64_t mine) {
   const int size = communicator_->size();
   const std::span words(static_cast<std::int64_t*>(words_.get()),
@@ -51,7 +51,7 @@ JoinRound JoinChannel::exchange(std::int64_t mine) {
   WaitClock clock(communicator_->timeout());
   while (!ticket->test()) {
     if (clock.expired()) ticket->wait();  // throws, and says who is missing
-    for (OptimizerCore* member : members_) member->advance_here();
+    for (OptimizerCore* member : members_) member->advance_gathers();
     std::this_thread::yield();
   }
   JoinRound round;
