@@ -75,7 +75,7 @@ void Gathers::update_ended(std::int64_t buckets) {
   if (open_ == std::ssize(order_)) updating_ = false;
 }
 
-void Gathers::run_ahead() {
+void Gathers::open_all() {
   if (!updating_) open_ = std::ssize(order_);
 }
 
@@ -158,7 +158,6 @@ bool Gathers::advance(const Hands& hands) {
 }
 
 void Gathers::wait_until(std::int64_t position, const Hands& hands) {
-  if (updating_) return;
   open_ = std::max(open_, std::min(position + 1, std::ssize(order_)));
   const std::int64_t end = transfers_of(position);
   while (ended_ < end) {

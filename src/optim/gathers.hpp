@@ -48,17 +48,13 @@ class Gathers {
   void begin(Ahead ahead);
 
   /// After begin(Ahead::updated), in GatherOrder::layout: so many leading
-  /// buckets have new shards. With the last one the update has ended. Until
-  /// then waits wait for nothing: what they ask for has the values of before,
-  /// or is this step's own.
+  /// buckets have new shards. With the last one the update has ended: nothing
+  /// is to be waited for until then.
   void update_ended(std::int64_t buckets);
 
-  /// From now on all go to their end, a window at a time; where updates have
-  /// not ended, as far as those have.
-  void run_ahead();
-
-  /// begin(Ahead::updated) was called, and not all updates have ended.
-  bool updating() const { return updating_; }
+  /// All go as far as advance() is called, whether or not this rank waits for
+  /// them: another one may.
+  void open_all();
 
   /// From now on all go to their end, and need few calls. Those of buckets
   /// whose update has not ended never start.

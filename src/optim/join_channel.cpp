@@ -40,11 +40,8 @@ JoinRound JoinChannel::done(const std::string& problem) {
   throw InvalidArgument(problem);
 }
 
-// A peer may wait for gathers of any member before it comes here. The member
-// that steps has none, and adds nothing up before it is known who steps: others
-// may know that already.
+// A peer may wait for all gathers of a member before it comes here.
 JoinRound JoinChannel::exchange(std::int64_t mine) {
-  for (OptimizerCore* member : members_) member->run_gathers_ahead();
   const int size = communicator_->size();
   const std::span words(static_cast<std::int64_t*>(words_.get()),
                         static_cast<std::size_t>(size));
@@ -54,8 +51,7 @@ JoinRound JoinChannel::exchange(std::int64_t mine) {
   WaitClock clock(communicator_->timeout());
   while (!ticket->test()) {
     if (clock.expired()) ticket->wait();  // throws, and says who is missing
-    for (std::int64_t i = 0; i < std::ssize(members_); ++i)
-      if (i != mine) members_[static_cast<std::size_t>(i)]->advance_here();
+    for (OptimizerCore* member : members_) member->advance_gathers();
     std::this_thread::yield();
   }
   JoinRound round;

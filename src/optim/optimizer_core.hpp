@@ -89,10 +89,9 @@ class OptimizerCore {
   /// Takes part in a step of other ranks, with gradients of zero.
   void shadow_step(const JoinRound& round);
 
-  /// Gathers that are under way go to their end, one after another.
-  void run_gathers_ahead();
-  /// Passes over the transfers by the caller, where there is no thread.
-  void advance_here();
+  /// Goes on with all gathers, where there is no thread. Nothing is added up:
+  /// who takes part in this step is not known yet.
+  void advance_gathers();
 
   // Waits for gathers that step() has left under way (waits.cpp).
   void wait_for_parameter(ParameterId id);
@@ -283,6 +282,8 @@ class OptimizerCore {
   }
   /// One pass over the transfers, without a wait.
   Advance advance(const Hands& hands);
+  /// Such passes by the caller, where there is no thread.
+  void advance_here();
   /// Adds up what has arrived; update: the tiles too.
   void sum(const Arrival& arrival, const Hands& hands, bool update);
   bool can_sum_early();

@@ -139,6 +139,12 @@ Advance OptimizerCore::advance(const Hands& hands) {
                                                           : Advance::idle;
 }
 
+void OptimizerCore::advance_gathers() {
+  if (progress_.running() || ended_) return;
+  gathers_->open_all();
+  gathers_->advance(Hands(space));
+}
+
 void OptimizerCore::advance_here() {
   if (progress_.running() || !overlaps() || ended_) return;
   while (advance(Hands(space)) == Advance::moved) {
