@@ -209,7 +209,8 @@ class ShardedOptimizer {
   /// rule updates; they are declared in it or in none. Returns their ids. They
   /// start as those given to
   /// the constructor do, with an update count of 0. Views, state and counts of
-  /// all others stay as they are; new buckets come behind the old ones
+  /// all others stay as they are (spans of segments() and references into
+  /// parameters() and plan() do not); new buckets come behind the old ones
   /// (rebuild_buckets puts all in one order). With a model-parallel group every
   /// rank of the model calls it, maybe with an empty set.
   /// Throws InvalidArgument on every rank, with nothing changed, when the

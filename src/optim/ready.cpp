@@ -139,10 +139,11 @@ Advance OptimizerCore::advance(const Hands& hands) {
                                                           : Advance::idle;
 }
 
-void OptimizerCore::advance_gathers() {
-  if (progress_.running() || ended_) return;
+bool OptimizerCore::advance_gathers() {
+  if (progress_.running() || ended_) return false;
   gathers_->open_all();
   gathers_->advance(Hands(space));
+  return gathers_->under_way();
 }
 
 void OptimizerCore::advance_here() {

@@ -51,6 +51,8 @@ bool OptimizerCore::end_transfers() noexcept {
   reductions_ = Reductions();
   rules_agreement_ = RulesAgreement();
   if (!failure_.empty() || progress_.failed()) return false;
+  // Of a step that will not end here, so that it ends nowhere.
+  if (gathers_begun_) gathers_->drop();
   gathers_->run_to_end();
   return gathers_->under_way();
 }
