@@ -29,6 +29,9 @@ std::vector<PlanOptions> plans() {
       {.bucket_bytes = 1},
       {.bucket_bytes = 600},
       {.bucket_bytes = 1 << 20},
+      {.partition = Partition::parameters, .bucket_bytes = 600},
+      {.partition = Partition::buckets, .bucket_bytes = 600},
+      {.partition = Partition::buckets, .divide = true, .bucket_bytes = 600},
   };
 }
 
@@ -344,14 +347,16 @@ TEST(Consolidate, OfNoParameters) {
 TEST(Consolidate, GoesOnWithAnyRanksAndBuckets) {
   Snapshot later;
   std::vector<OptimizerState> states;
+  std::size_t turn = 0;  // of plans to save from
   for (const int saving : {1, world_size()}) {
     const SubCommunicator savers(saving);
     for (int ranks = 1; ranks <= world_size(); ++ranks) {
+      const PlanOptions from = plans()[turn++ % plans().size()];
       const int root = std::min(saving, ranks) - 1;
       std::optional<OptimizerState> state;
       Snapshot saved;
       if (savers.member()) {
-        auto optimizer = make(savers.make(), plans()[1]);
+        auto optimizer = make(savers.make(), from);
         train_and_overflow(optimizer);
         state = optimizer.consolidate(root);
         saved = snapshot(optimizer, savers.get());

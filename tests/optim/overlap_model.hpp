@@ -13,6 +13,7 @@
 
 #include "optim/setup_facts.hpp"
 #include "support/optimizer_support.hpp"
+#include "support/partitions.hpp"
 
 namespace kzero::test {
 
@@ -51,6 +52,30 @@ inline std::vector<Mode> all_modes(Decision decision = Decision::none) {
         if (decision == Decision::none || schedule != Schedule::interleaved)
           modes.push_back({schedule, gather, progress});
   return modes;
+}
+
+/// A partition and a mode.
+struct Way {
+  Partitioning partition;
+  Mode mode;
+};
+
+/// All of them together; but modes with a thread, of which there are more than
+/// cores, with one partition each.
+inline std::vector<Way> all_ways() {
+  std::vector<Way> ways;
+  int turn = 0;
+  for (const Mode& mode : all_modes())
+    if (mode.progress == Progress::thread)
+      ways.push_back({some_partition(turn++), mode});
+    else
+      for (const Partitioning& partition : all_partitions())
+        ways.push_back({partition, mode});
+  return ways;
+}
+
+inline std::string name_of(const Way& way) {
+  return name_of(way.partition) + ", " + name_of(way.mode);
 }
 
 class OverlapModel {
