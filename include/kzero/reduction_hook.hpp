@@ -86,6 +86,8 @@ class BucketReduction {
 /// given, or a PendingReduction of its own: one that gives the contributions to
 /// this rank's shard in ascending pieces, each of which ends on a multiple of
 /// ReduceArguments::piece_granularity (2048 elements) or with the shard.
+/// A step that is made again, after ranks have disagreed on hyperparameters,
+/// calls it again: one that changes gradients in place finds them changed.
 /// Every rank gives a hook or none does. An exception, or no ticket, ends the
 /// optimizer with a CommunicationError that names the bucket; the other ranks
 /// get theirs when the communicator's timeout is over.

@@ -58,7 +58,8 @@ class Group {
 
 /// Parameters start as zeros, those in the caller's own memory with the values
 /// that each rank has there: broadcast_parameters makes them equal. Views of
-/// parameters and gradients stay valid as long as the optimizer, and are
+/// parameters and gradients stay valid as long as the optimizer, or until
+/// rebuild_buckets() is called, and are
 /// written and read between steps as the caller likes (with
 /// GatherMode::overlapped, those of parameters after parameter() or
 /// wait_parameters() has been called since the step); but what is written to a
@@ -208,7 +209,8 @@ class ShardedOptimizer {
   /// rule updates; they are declared in it or in none. Returns their ids. They
   /// start as those given to
   /// the constructor do, with an update count of 0. Views, state and counts of
-  /// all others stay as they are; new buckets come behind the old ones
+  /// all others stay as they are (spans of segments() and references into
+  /// parameters() and plan() do not); new buckets come behind the old ones
   /// (rebuild_buckets puts all in one order). With a model-parallel group every
   /// rank of the model calls it, maybe with an empty set.
   /// Throws InvalidArgument on every rank, with nothing changed, when the

@@ -29,7 +29,8 @@ struct OptimizerCore::Growth {
   ModelGroup model;
   Plan plan;
   std::unique_ptr<Storage> storage;  // of the new buffers
-  std::vector<ParameterId> ids;      // of the new parameters
+  MatrixUpdates matrices;
+  std::vector<ParameterId> ids;  // of the new parameters
 };
 
 void OptimizerCore::require_new_group(const std::string& group,
@@ -112,13 +113,20 @@ std::vector<ParameterId> OptimizerCore::add_group(const std::string& group,
     growth.storage =
         make_storage(growth.plan, growth.parameters, growth.group_of,
                      growth.rules, plan.buffers().size());
+    growth.matrices = make_matrices(growth.plan, growth.parameters,
+                                    growth.group_of, growth.rules);
   } catch (const CommunicationError&) {
     throw;
   } catch (const std::exception& error) {
     problem = concat("add_group: memory for the parameters: ", error.what());
   }
   throw_on_all(subject, problem);
-  take(growth);
+  try {
+    take(growth);
+  } catch (const std::exception& error) {
+    fail(error.what());
+    throw;
+  }
   return growth.ids;
 }
 
@@ -133,6 +141,7 @@ void OptimizerCore::take(Growth& growth) {
   model_ = std::move(growth.model);
   plan = std::move(growth.plan);
   storage->take(*growth.storage);
+  matrices_ = std::move(growth.matrices);
   classes.add(parameters.parameters().subspan(before),
               std::span(group_of_).subspan(before));
   hash_rules();

@@ -23,8 +23,9 @@ std::string OptimizerCore::describe() const {
       plan.divide() ? ", divided" : "",
       "; schedule: ", to_string(options.schedule),
       "; gather: ", to_string(options.gather), "; progress: ", progress_choice_,
-      "\n", "gradient: ", to_string(options.reduction),
-      ", ordered sum; non-finite: ", to_string(nonfinite()), "; clip: ");
+      "\n", "gradient: ", to_string(options.reduction), ", ordered sum",
+      options.reduction_hook ? ", through a hook" : "",
+      "; non-finite: ", to_string(nonfinite()), "; clip: ");
   text += options.clip_norm ? concat("norm ", *options.clip_norm) : "none";
   text += concat("; scaler: ", to_string(options.scaler));
   if (options.model_parallel)

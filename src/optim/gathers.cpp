@@ -50,7 +50,7 @@ Gathers::Gathers(std::shared_ptr<Communicator> communicator, const Plan& plan,
     end_.push_back(std::ssize(transfers_));
   }
   tickets_.resize(transfers_.size());
-  started_ = ended_ = released_ = last_ = std::ssize(transfers_);
+  started_ = ended_ = released_ = std::ssize(transfers_);
   if (storage.gather_piece(0) == nullptr) return;
   window_ = std::min<std::int64_t>(window_, 2);
   for (int i = 0; i < 2; ++i)
@@ -75,15 +75,20 @@ void Gathers::update_ended(std::int64_t buckets) {
   if (open_ == std::ssize(order_)) updating_ = false;
 }
 
+void Gathers::open_all() {
+  if (!updating_) open_ = std::ssize(order_);
+}
+
 void Gathers::run_to_end() {
-  if (updating_) {
-    last_ = transfers_of(open_);
-    updating_ = false;
-    if (ended_ == last_) under_way_.store(false, std::memory_order_release);
-  } else {
-    open_ = std::ssize(order_);
-  }
+  open_ = std::ssize(order_);
   if (staged_.empty()) window_ = std::ssize(transfers_);
+}
+
+void Gathers::drop() noexcept {
+  for (Ticket& each : tickets_) each.reset();
+  started_ = ended_ = released_ = std::ssize(transfers_);
+  updating_ = false;
+  under_way_.store(false, std::memory_order_release);
 }
 
 void Gathers::leave() {
@@ -114,7 +119,7 @@ void Gathers::release_until(std::int64_t transfer) {
 }
 
 bool Gathers::start(const Hands& hands) {
-  if (started_ >= std::min(transfers_of(open_), last_)) return false;
+  if (started_ >= transfers_of(open_)) return false;
   release_until(started_ - window_ + 1);
   if (started_ - released_ >= window_) return false;
   const Transfer& transfer = transfers_[static_cast<std::size_t>(started_)];
@@ -140,7 +145,9 @@ void Gathers::end_first(const Hands& hands) {
   if (trace_ && transfer.is_last)
     trace_->record(TraceKind::gather_end, transfer.bucket);
   ++ended_;
-  if (ended_ == last_) under_way_.store(false, std::memory_order_release);
+  if (ended_ < std::ssize(transfers_)) return;
+  release_until(ended_);
+  under_way_.store(false, std::memory_order_release);
 }
 
 bool Gathers::advance(const Hands& hands) {
@@ -154,7 +161,6 @@ bool Gathers::advance(const Hands& hands) {
 }
 
 void Gathers::wait_until(std::int64_t position, const Hands& hands) {
-  if (updating_) return;
   open_ = std::max(open_, std::min(position + 1, std::ssize(order_)));
   const std::int64_t end = transfers_of(position);
   while (ended_ < end) {
@@ -178,10 +184,11 @@ void Gathers::wait_for_bucket(std::int64_t bucket, const Hands& hands) {
 }
 
 void Gathers::wait_for_chunk(int chunk, const Hands& hands) {
-  const auto end = std::partition_point(
-      order_.begin(), order_.end(),
-      [&](std::int64_t bucket) { return chunk_of(plan_, bucket) <= chunk; });
-  wait_until(end - order_.begin(), hands);
+  std::int64_t position = 0;
+  for (std::int64_t i = 0; i < std::ssize(order_); ++i)
+    if (chunk_of(plan_, order_[static_cast<std::size_t>(i)]) <= chunk)
+      position = i + 1;
+  wait_until(position, hands);
 }
 
 void Gathers::wait_for_all(const Hands& hands) {

@@ -48,17 +48,19 @@ class Gathers {
   void begin(Ahead ahead);
 
   /// After begin(Ahead::updated), in GatherOrder::layout: so many leading
-  /// buckets have new shards. With the last one the update has ended. Until
-  /// then waits wait for nothing: what they ask for has the values of before,
-  /// or is this step's own.
+  /// buckets have new shards. With the last one the update has ended: nothing
+  /// is to be waited for until then.
   void update_ended(std::int64_t buckets);
 
-  /// begin(Ahead::updated) was called, and not all updates have ended.
-  bool updating() const { return updating_; }
+  /// All go as far as advance() is called, whether or not this rank waits for
+  /// them: another one may.
+  void open_all();
 
-  /// From now on all go to their end, and need few calls. Those of buckets
-  /// whose update has not ended never start.
+  /// From now on all go to their end, and need few calls.
   void run_to_end();
+  /// Gives up those that are under way: peers will not take part in all of
+  /// them.
+  void drop() noexcept;
   /// Likewise without the caller, whose own memory may be gone: what comes for
   /// it goes to memory of their own.
   void leave();
@@ -127,7 +129,6 @@ class Gathers {
   std::vector<StagedPiece> staged_;     // two, or none
   std::vector<Ticket> tickets_;         // by transfer
   std::int64_t open_ = 0;               // positions that may start
-  std::int64_t last_ = 0;               // transfers that are to be made
   bool updating_ = false;
   std::int64_t started_ = 0;  // transfers
   std::int64_t ended_ = 0;

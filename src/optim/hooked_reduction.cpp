@@ -71,26 +71,16 @@ ReductionTicket start_hooked(const ReductionHook& hook,
                              Communicator& communicator, const Plan& plan,
                              void* gradients,
                              const ReduceArguments& arguments) {
-  const auto refuse = [&](std::string_view why) {
-    return CommunicationError(
-        concat("reduction hook, bucket ", arguments.index, ": ", why));
-  };
-  ReductionTicket ticket;
-  try {
+  ReductionTicket ticket = call_hooked(arguments.index, [&] {
     BucketReduction bucket =
         HookedReduction::make(communicator, plan, gradients, arguments);
-    ticket = hook(bucket);
-  } catch (const CommunicationError&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw refuse(error.what());
-  } catch (...) {
-    throw refuse("it threw what is no std::exception");
-  }
+    return hook(bucket);
+  });
   if (!ticket)
-    throw refuse(
-        "it returned no ticket: return what start() gives, or a "
-        "PendingReduction of your own");
+    throw CommunicationError(
+        concat("reduction hook, bucket ", arguments.index,
+               ": it returned no ticket: return what start() gives, or a "
+               "PendingReduction of your own"));
   return ticket;
 }
 

@@ -40,7 +40,7 @@ JoinRound JoinChannel::done(const std::string& problem) {
   throw InvalidArgument(problem);
 }
 
-// A peer may wait for a gather of one member before it comes here.
+// A peer may wait for all gathers of a member before it comes here.
 JoinRound JoinChannel::exchange(std::int64_t mine) {
   const int size = communicator_->size();
   const std::span words(static_cast<std::int64_t*>(words_.get()),
@@ -49,11 +49,14 @@ JoinRound JoinChannel::exchange(std::int64_t mine) {
   const Ticket ticket = communicator_->start_all_gather(
       {words_.get(), DType::float64, ShardTable::uniform(size, 1), -1});
   WaitClock clock(communicator_->timeout());
-  while (!ticket->test()) {
-    if (clock.expired()) ticket->wait();  // throws, and says who is missing
-    for (OptimizerCore* member : members_) member->advance_here();
+  bool gathers = true;
+  while (gathers && !ticket->test() && !clock.expired()) {
+    gathers = false;
+    for (OptimizerCore* member : members_)
+      gathers = member->advance_gathers() || gathers;
     std::this_thread::yield();
   }
+  ticket->wait();
   JoinRound round;
   for (int rank = size - 1; rank >= 0; --rank) {
     const std::int64_t theirs = words[static_cast<std::size_t>(rank)];

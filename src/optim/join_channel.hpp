@@ -35,7 +35,7 @@ class JoinChannel {
   std::span<OptimizerCore* const> members() const { return members_; }
 
   /// Collective. This rank steps a member, or has run out. The members'
-  /// transfers go on meanwhile. Throws InvalidArgument on every rank when one
+  /// gathers go on meanwhile. Throws InvalidArgument on every rank when one
   /// has a problem, or active ranks step different members.
   JoinRound step(std::int64_t member);
   JoinRound done(const std::string& problem);

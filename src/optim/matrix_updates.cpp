@@ -4,34 +4,13 @@
 #include "optim/matrix_updates.hpp"
 
 #include <algorithm>
-#include <kzero/error.hpp>
-#include <limits>
 
-#include "core/message.hpp"
 #include "kernels/flush_denormals.hpp"
 #include "kernels/kernels.hpp"
 #include "optim/rule_groups.hpp"
 
 namespace kzero::detail {
-namespace {
-
-std::int64_t work_bytes_of(const Rule& rule, const ParameterInfo& info,
-                           bool clips) {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 16;
-  const std::int64_t elements =
-      matrix_work_elements(rule, info.extents[0], info.extents[1], clips);
-  if (elements < 0 || elements > most)
-    throw InvalidArgument(
-        concat("the rule ", rule.name(), " wants ", elements,
-               " elements of work memory for parameter ", quoted(info.name),
-               " (expected a number from 0 to ", most,
-               "): correct its work_elements(rows, columns)"));
-  return elements * size_of(main_dtype(info.dtype));
-}
-
-}  // namespace
-
-MatrixUpdates::MatrixUpdates(const Setup& setup) : buckets_(setup.buckets) {
+MatrixUpdates::MatrixUpdates(const Setup& setup) {
   const std::int64_t bucket_count = setup.plan.trained_buckets();
   first_.assign(static_cast<std::size_t>(bucket_count) + 1, 0);
   std::int64_t bytes = 0;
@@ -42,7 +21,9 @@ MatrixUpdates::MatrixUpdates(const Setup& setup) : buckets_(setup.buckets) {
     if (rule == nullptr || !updates_matrices(*rule)) continue;
     const ParameterInfo& info = setup.parameters[segment.parameter];
     if (info.size == 0) continue;
-    bytes = std::max(bytes, work_bytes_of(*rule, info, setup.clips));
+    bytes = std::max(bytes, matrix_work_elements(*rule, info.extents[0],
+                                                 info.extents[1], setup.clips) *
+                                size_of(main_dtype(info.dtype)));
     matrices_.push_back(
         {index, info.extents[0], info.extents[1], segment.in_shard.begin});
     ++first_[static_cast<std::size_t>(segment.bucket) + 1];
@@ -51,11 +32,11 @@ MatrixUpdates::MatrixUpdates(const Setup& setup) : buckets_(setup.buckets) {
   work_ = WorkMemory(bytes);
 }
 
-void MatrixUpdates::update(std::int64_t bucket, const UpdateClasses& classes,
-                           const Marks& marks, double clip) const {
+void MatrixUpdates::update(std::int64_t bucket, const BucketWork& work,
+                           const UpdateClasses& classes, const Marks& marks,
+                           double clip) const {
   const auto b = static_cast<std::size_t>(bucket);
   if (first_[b] == first_[b + 1]) return;
-  const BucketWork& work = buckets_[b];
   const std::int64_t width = work.main_bytes;
   const FlushDenormals flush;
   for (std::int64_t i = first_[b]; i < first_[b + 1]; ++i) {

@@ -26,21 +26,20 @@ class MatrixUpdates {
     int rank = 0;
     /// By parameter; null for one that is not trained.
     std::span<const Rule* const> rule_of;
-    std::span<const BucketWork> buckets;  // outlive it
     bool clips = false;
   };
 
   MatrixUpdates() = default;
-  /// Allocates the work memory. Throws InvalidArgument where a rule wants a
-  /// negative amount, or more than can be addressed.
+  /// Allocates the work memory.
   explicit MatrixUpdates(const Setup& setup);
 
-  /// Updates this rank's matrices of a bucket that is trained, one after
-  /// another, but for those that are kept; all its tiles are summed. clip: a
-  /// factor of the averaged gradient. Calls no Kokkos and allocates nothing;
-  /// one thread at a time.
-  void update(std::int64_t bucket, const UpdateClasses& classes,
-              const Marks& marks, double clip) const;
+  /// Updates this rank's matrices of a bucket that is trained, which work
+  /// describes, one after another, but for those that are kept; all its tiles
+  /// are summed. clip: a factor of the averaged gradient. Calls no Kokkos and
+  /// allocates nothing; one thread at a time.
+  void update(std::int64_t bucket, const BucketWork& work,
+              const UpdateClasses& classes, const Marks& marks,
+              double clip) const;
 
   std::int64_t work_bytes() const { return work_.bytes(); }
 
@@ -52,7 +51,6 @@ class MatrixUpdates {
     std::int64_t in_shard = 0;  // where it begins
   };
 
-  std::span<const BucketWork> buckets_;
   std::vector<Matrix> matrices_;     // by bucket; those with elements
   std::vector<std::int64_t> first_;  // by bucket, into matrices_; and the end
   WorkMemory work_;

@@ -21,6 +21,19 @@ namespace {
 
 constexpr Subject set_up{"optimizer set-up"};
 
+/// By parameter; null for one that is frozen.
+std::vector<const Rule*> trained_rules(const ParameterSet& parameters,
+                                       std::span<const std::int32_t> group_of,
+                                       std::span<const Rule> rules) {
+  std::vector<const Rule*> rule_of;
+  for (std::int64_t i = 0; i < parameters.size(); ++i) {
+    const auto group =
+        static_cast<std::size_t>(group_of[static_cast<std::size_t>(i)]);
+    rule_of.push_back(parameters[{i}].frozen ? nullptr : &rules[group]);
+  }
+  return rule_of;
+}
+
 }  // namespace
 
 OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
@@ -178,6 +191,7 @@ std::unique_ptr<Storage> OptimizerCore::make_storage(
 
 void OptimizerCore::set_up_storage() {
   storage = make_storage(plan, parameters, group_of_, rules);
+  matrices_ = make_matrices(plan, parameters, group_of_, rules);
   set_up_buckets();
   // What lies in the caller's memory starts with the values that are there.
   if (std::ranges::any_of(plan.buffers(), &Buffer::external)) reload_main();
@@ -211,16 +225,16 @@ void OptimizerCore::set_up_buckets() {
   }
   const int rank = communicator->rank();
   tiles = TileTable(plan, plan.segments(rank), rank);
-  const std::vector<const Rule*> rule_of = trained_rules();
-  matrices_ = MatrixUpdates({plan, parameters, rank, rule_of, buckets,
-                             options.clip_norm.has_value()});
 }
 
-std::vector<const Rule*> OptimizerCore::trained_rules() const {
-  std::vector<const Rule*> rule_of;
-  for (std::int64_t i = 0; i < parameters.size(); ++i)
-    rule_of.push_back(parameters[{i}].frozen ? nullptr : &rules[group_of(i)]);
-  return rule_of;
+MatrixUpdates OptimizerCore::make_matrices(
+    const Plan& of, const ParameterSet& with,
+    std::span<const std::int32_t> groups,
+    std::span<const Rule> with_rules) const {
+  const std::vector<const Rule*> rule_of =
+      trained_rules(with, groups, with_rules);
+  return MatrixUpdates(
+      {of, with, communicator->rank(), rule_of, options.clip_norm.has_value()});
 }
 
 void OptimizerCore::set_up_steps() {
@@ -242,8 +256,8 @@ void OptimizerCore::set_up_parameters() {
   marks_ = Marks(parameters, model_, marks_.last_order());
   kept_exchange_ =
       KeptExchange(*communicator, options.model_parallel.get(), marks_);
-  trust_ =
-      TrustRatios(trained_rules(), tiles, model_, options.model_parallel.get());
+  trust_ = TrustRatios(trained_rules(parameters, group_of_, rules), tiles,
+                       model_, options.model_parallel.get());
 }
 
 void OptimizerCore::set_up_pipeline() {

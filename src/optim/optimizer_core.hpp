@@ -89,8 +89,10 @@ class OptimizerCore {
   /// Takes part in a step of other ranks, with gradients of zero.
   void shadow_step(const JoinRound& round);
 
-  /// Passes over the transfers by the caller, where there is no thread.
-  void advance_here();
+  /// Goes on with all gathers, where there is no thread. Nothing is added up:
+  /// who takes part in this step is not known yet. False when none is under
+  /// way.
+  bool advance_gathers();
 
   // Waits for gathers that step() has left under way (waits.cpp).
   void wait_for_parameter(ParameterId id);
@@ -227,6 +229,9 @@ class OptimizerCore {
                                         std::span<const std::int32_t> group_of,
                                         std::span<const Rule> rules,
                                         std::size_t first = 0) const;
+  MatrixUpdates make_matrices(const Plan& plan, const ParameterSet& parameters,
+                              std::span<const std::int32_t> group_of,
+                              std::span<const Rule> rules) const;
   void set_up_storage();
   /// What kernels and transfers see of the storage.
   void set_up_buckets();
@@ -240,9 +245,7 @@ class OptimizerCore {
   std::vector<ParameterId> observed_order();
   void move_values(const Plan& from_plan, std::span<const BucketWork> from);
   void move_state(const Plan& from_plan, std::span<const BucketWork> from,
-                  std::byte* whole);
-  /// By parameter; null for one that is frozen.
-  std::vector<const Rule*> trained_rules() const;
+                  const Storage& from_storage, std::byte* whole);
   void validate_options() const;
   void require_no_decision() const;
   void require_no_trust_ratio(std::span<const std::string> names,
@@ -281,6 +284,8 @@ class OptimizerCore {
   }
   /// One pass over the transfers, without a wait.
   Advance advance(const Hands& hands);
+  /// Such passes by the caller, where there is no thread.
+  void advance_here();
   /// Adds up what has arrived; update: the tiles too.
   void sum(const Arrival& arrival, const Hands& hands, bool update);
   bool can_sum_early();
@@ -332,10 +337,11 @@ class OptimizerCore {
   bool averaged_is_valid_ = false;
   bool disagreed_ = false;  // on hyperparameters, in the last step
   std::shared_ptr<JoinChannel> join_;
-  std::int64_t seat_ = 0;  // in it
-  bool shadow_ = false;    // in this step
-  bool refused_ = false;   // this step, by all ranks
-  int divided_by_ = 0;     // ranks in this step; 0: all
+  std::int64_t seat_ = 0;              // in it
+  bool shadow_ = false;                // in this step
+  bool refused_ = false;               // this step, by all ranks
+  int divided_by_ = 0;                 // ranks in this step; 0: all
+  std::vector<double> shared_values_;  // hyperparameters of all groups
   Readiness readiness_;
   Reductions reductions_;
   std::unique_ptr<Gathers> gathers_;

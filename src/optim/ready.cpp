@@ -139,6 +139,13 @@ Advance OptimizerCore::advance(const Hands& hands) {
                                                           : Advance::idle;
 }
 
+bool OptimizerCore::advance_gathers() {
+  if (progress_.running() || ended_) return false;
+  gathers_->open_all();
+  gathers_->advance(Hands(space));
+  return gathers_->under_way();
+}
+
 void OptimizerCore::advance_here() {
   if (progress_.running() || !overlaps() || ended_) return;
   while (advance(Hands(space)) == Advance::moved) {

@@ -28,15 +28,15 @@ struct MovedArray {
   }
 };
 
-/// Those whose shards lie with their owners alone. Main parameters that are the
-/// parameters move with these.
-std::vector<MovedArray> arrays_of(const BucketWork& bucket) {
+/// Those whose shards lie with their owners alone, the same on every rank. Main
+/// parameters that are the parameters move with these.
+std::vector<MovedArray> arrays_of(const BucketWork& bucket,
+                                  std::size_t state_arrays) {
   std::vector<MovedArray> arrays;
   if (size_of(bucket.dtype) == 2 || bucket.parameters == nullptr)
     arrays.push_back({bucket.main, &BucketWork::main, 0});
-  for (std::size_t k = 0; k < bucket.state.size(); ++k)
-    if (bucket.state[k] != nullptr)
-      arrays.push_back({bucket.state[k], nullptr, k});
+  for (std::size_t k = 0; k < state_arrays; ++k)
+    arrays.push_back({bucket.state[k], nullptr, k});
   return arrays;
 }
 
@@ -119,16 +119,18 @@ void OptimizerCore::move_values(const Plan& from_plan,
 // now. whole: room for any.
 void OptimizerCore::move_state(const Plan& from_plan,
                                std::span<const BucketWork> from,
-                               std::byte* whole) {
+                               const Storage& from_storage, std::byte* whole) {
   for (std::int64_t b = 0; b < from_plan.trained_buckets(); ++b) {
     const BucketWork& old = from[static_cast<std::size_t>(b)];
     const Bucket& bucket = from_plan.buckets()[static_cast<std::size_t>(b)];
     const ShardTable shards = from_plan.shards(b);
     const Range mine = shards.range(communicator->rank());
     const std::int64_t width = old.main_bytes;
-    for (const MovedArray& array : arrays_of(old)) {
-      std::memcpy(whole + mine.begin * width, array.from,
-                  static_cast<std::size_t>(mine.size() * width));
+    for (const MovedArray& array :
+         arrays_of(old, from_storage.state_arrays(b))) {
+      if (!mine.empty())
+        std::memcpy(whole + mine.begin * width, array.from,
+                    static_cast<std::size_t>(mine.size() * width));
       communicator->start_all_gather({whole, main_dtype(old.dtype), shards, -1})
           ->wait();
       for (std::int64_t p = bucket.parameters.begin; p < bucket.parameters.end;
@@ -170,10 +172,12 @@ void OptimizerCore::rebuild_buckets() {
   with_order.order = observed_order();
   Plan new_plan;
   std::unique_ptr<Storage> new_storage;
+  MatrixUpdates new_matrices;
   std::shared_ptr<void> room;
   try {
     new_plan = make_plan(parameters, with_order);
     new_storage = make_storage(new_plan, parameters, group_of_, rules);
+    new_matrices = make_matrices(new_plan, parameters, group_of_, rules);
     room = communicator->allocate(largest_array(plan));
   } catch (const CommunicationError&) {
     throw;
@@ -182,16 +186,23 @@ void OptimizerCore::rebuild_buckets() {
   }
   throw_if_any(*communicator, rebuild, problem);
 
-  const Plan old_plan = std::exchange(plan, std::move(new_plan));
-  const std::vector<BucketWork> old_buckets = buckets;
-  const std::unique_ptr<Storage> old_storage =
-      std::exchange(storage, std::move(new_storage));
   options.plan.order = std::move(with_order.order);
-  index_segments();
-  set_up_buckets();
-  move_values(old_plan, old_buckets);
-  move_state(old_plan, old_buckets, static_cast<std::byte*>(room.get()));
-  set_up_pipeline();
+  try {
+    const Plan old_plan = std::exchange(plan, std::move(new_plan));
+    const std::vector<BucketWork> old_buckets = buckets;
+    const std::unique_ptr<Storage> old_storage =
+        std::exchange(storage, std::move(new_storage));
+    matrices_ = std::move(new_matrices);
+    index_segments();
+    set_up_buckets();
+    move_values(old_plan, old_buckets);
+    move_state(old_plan, old_buckets, *old_storage,
+               static_cast<std::byte*>(room.get()));
+    set_up_pipeline();
+  } catch (const std::exception& error) {
+    fail(error.what());
+    throw;
+  }
   forget_averaged();
 }
 

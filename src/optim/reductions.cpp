@@ -3,6 +3,7 @@
 
 #include "optim/reductions.hpp"
 
+#include <algorithm>
 #include <kzero/error.hpp>
 #include <utility>
 
@@ -16,11 +17,11 @@ namespace kzero::detail {
 
 Reductions::Reductions(std::shared_ptr<Communicator> communicator,
                        const Plan& plan, std::span<const BucketWork> buckets,
-                       ReductionHook hook, std::shared_ptr<Trace> trace)
+                       const ReductionHook& hook, std::shared_ptr<Trace> trace)
     : communicator_(std::move(communicator)),
       plan_(&plan),
       buckets_(buckets),
-      hook_(std::move(hook)),
+      hook_(hook ? &hook : nullptr),
       trace_(std::move(trace)),
       tickets_(static_cast<std::size_t>(plan.trained_buckets())) {}
 
@@ -33,8 +34,9 @@ ReductionTicket Reductions::start_one(std::int64_t bucket) {
                                   tile_elements,
                                   ordered_sum,
                                   bucket};
-  if (!hook_) return communicator_->start_reduce(arguments);
-  return start_hooked(hook_, *communicator_, *plan_, work.gradients, arguments);
+  if (hook_ == nullptr) return communicator_->start_reduce(arguments);
+  return start_hooked(*hook_, *communicator_, *plan_, work.gradients,
+                      arguments);
 }
 
 void Reductions::start(std::int64_t count) {
@@ -65,28 +67,35 @@ void Reductions::require_piece(const Contributions& piece) const {
       piece.range.begin == given_ && piece.range.end > given_ &&
       piece.range.end <= size &&
       (piece.range.end == size || piece.range.end % tile_elements == 0) &&
-      are_all_ranks(piece.parts, communicator_->size());
+      are_all_ranks(piece.parts, communicator_->size()) &&
+      piece.dtype >= DType::float16 && piece.dtype <= DType::float64 &&
+      std::ranges::none_of(piece.parts, [](const Contribution& part) {
+        return part.data == nullptr;
+      });
   if (fits) return;
-  throw CommunicationError(
-      concat("reduction hook, bucket ", ended_, ": it gave elements [",
-             piece.range.begin, ", ", piece.range.end,
-             ") of this rank's shard in ", piece.parts.size(),
-             " parts (expected the parts of all ranks in order, a piece from ",
-             given_, " on that ends at a multiple of ", tile_elements,
-             " or at ", size, "): give the shard in ascending pieces"));
+  throw CommunicationError(concat(
+      "reduction hook, bucket ", ended_, ": it gave elements [",
+      piece.range.begin, ", ", piece.range.end, ") of this rank's shard in ",
+      piece.parts.size(), " parts of type ", static_cast<int>(piece.dtype),
+      " (expected a piece from ", given_, " on that ends at a multiple of ",
+      tile_elements, " or at ", size,
+      ", of parts that are there, of all ranks in order): give the shard in "
+      "ascending pieces"));
 }
 
 Arrival Reductions::next() {
   const std::int64_t bucket = ended_;
   ReductionTicket& first = tickets_[static_cast<std::size_t>(ended_)];
-  const Contributions* const piece = first->next();
+  const Contributions* const piece =
+      hook_ == nullptr ? first->next()
+                       : call_hooked(bucket, [&] { return first->next(); });
   if (piece != nullptr) {
-    if (hook_) require_piece(*piece);
+    if (hook_ != nullptr) require_piece(*piece);
     given_ = piece->range.end;
     return {bucket, piece};
   }
   const std::int64_t size = plan_->shards(ended_).size(communicator_->rank());
-  if (hook_ && given_ != size)
+  if (hook_ != nullptr && given_ != size)
     throw CommunicationError(concat("reduction hook, bucket ", ended_,
                                     ": it ended after ", given_,
                                     " elements of this rank's shard (expected ",
@@ -98,9 +107,14 @@ Arrival Reductions::next() {
   return {bucket, nullptr};
 }
 
+bool Reductions::test() {
+  const ReductionTicket& first = tickets_[static_cast<std::size_t>(ended_)];
+  if (hook_ == nullptr) return first->test();
+  return call_hooked(ended_, [&] { return first->test(); });
+}
+
 Arrival Reductions::poll() {
-  if (!under_way() || !tickets_[static_cast<std::size_t>(ended_)]->test())
-    return {};
+  if (!under_way() || !test()) return {};
   return next();
 }
 

@@ -28,9 +28,9 @@ struct Arrival {
 class Reductions {
  public:
   Reductions() = default;
-  /// plan and buckets outlive it. hook may be empty, trace null.
+  /// plan, buckets and hook outlive it. hook may be empty, trace null.
   Reductions(std::shared_ptr<Communicator> communicator, const Plan& plan,
-             std::span<const BucketWork> buckets, ReductionHook hook,
+             std::span<const BucketWork> buckets, const ReductionHook& hook,
              std::shared_ptr<Trace> trace);
 
   /// Starts what is not started yet of the first count buckets.
@@ -43,7 +43,6 @@ class Reductions {
   /// The next piece or end. One must be under way.
   Arrival wait();
 
-  std::int64_t started() const { return started_; }
   /// So many leading buckets have come whole, and were given.
   std::int64_t ended() const { return ended_; }
   bool under_way() const { return ended_ < started_; }
@@ -58,12 +57,13 @@ class Reductions {
   ReductionTicket start_one(std::int64_t bucket);
   /// The next piece of the first one; ends it when there is none.
   Arrival next();
+  bool test();
   void require_piece(const Contributions& piece) const;
 
   std::shared_ptr<Communicator> communicator_;
   const Plan* plan_ = nullptr;
   std::span<const BucketWork> buckets_;
-  ReductionHook hook_;
+  const ReductionHook* hook_ = nullptr;  // null: none
   std::shared_ptr<Trace> trace_;
   std::vector<ReductionTicket> tickets_;  // by bucket
   std::int64_t given_ = 0;                // elements of the first one's shard

@@ -4,10 +4,12 @@
 #include "optim/rule_groups.hpp"
 
 #include <kzero/error.hpp>
+#include <limits>
 #include <unordered_map>
 
 #include "core/message.hpp"
 #include "kernels/blas.hpp"
+#include "kernels/prepared_step.hpp"
 
 namespace kzero::detail {
 namespace {
@@ -134,6 +136,16 @@ void require_whole_matrices(const ParameterSet& parameters,
           concat("has more rows or columns than BLAS can count (expected at "
                  "most ",
                  most_rows, ")"));
+    if (info.size == 0) continue;
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 16;
+    const std::int64_t elements = matrix_work_elements(
+        rule, info.extents[0], info.extents[1], options.clip_norm.has_value());
+    if (elements < 0 || elements > most)
+      throw InvalidArgument(
+          concat("the rule ", rule.name(), " wants ", elements,
+                 " elements of work memory for parameter ", quoted(info.name),
+                 " (expected a number from 0 to ", most,
+                 "): correct its work_elements(rows, columns)"));
   }
 }
 

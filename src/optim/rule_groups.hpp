@@ -50,7 +50,8 @@ RuleGroups group_rules(const ParameterSet& parameters,
                        const OptimizerOptions& options);
 
 /// Throws InvalidArgument where a rule for matrices would have to update a part
-/// of one, or one that is too large for BLAS. ranks: that share the state.
+/// of one, or one that is too large for BLAS, or wants work memory of an
+/// impossible size. ranks: that share the state.
 void require_whole_matrices(const ParameterSet& parameters,
                             const OptimizerOptions& options,
                             const RuleGroups& groups, int ranks);

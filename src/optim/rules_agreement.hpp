@@ -22,7 +22,6 @@ class RulesAgreement {
 
   /// Sends this rank's, unless that is done already.
   void start(std::uint64_t rules_hash);
-  bool started() const { return stage_ != Stage::none; }
 
   /// Whether every rank has the same, if that is known without a wait, and if
   /// so whether it is true.

@@ -93,7 +93,9 @@ void OptimizerCore::finish_buckets(const Hands& hands) {
     // What was added up before step() began.
     const Range of_bucket = tiles.tiles_of(finished_buckets_);
     update_tiles(intersect(of_bucket, {0, summed_tiles_}), 1.0, hands);
-    matrices_.update(finished_buckets_, classes, marks_, 1.0);
+    matrices_.update(finished_buckets_,
+                     buckets[static_cast<std::size_t>(finished_buckets_)],
+                     classes, marks_, 1.0);
     if (gathers_begun_) gathers_->update_ended(finished_buckets_ + 1);
   }
   if (gathers_begun_) gathers_->advance(hands);
@@ -149,7 +151,8 @@ void OptimizerCore::update_all(double clip) {
   const Hands hands(space);
   update_tiles({0, std::ssize(tiles.tiles())}, clip, hands);
   for (std::int32_t bucket = 0; bucket < trained_buckets(); ++bucket)
-    matrices_.update(bucket, classes, marks_, clip);
+    matrices_.update(bucket, buckets[static_cast<std::size_t>(bucket)], classes,
+                     marks_, clip);
 }
 
 void OptimizerCore::apply_trust_ratios() {
@@ -255,6 +258,8 @@ void OptimizerCore::forget_bytes_of_others() {
 
 JoinRound OptimizerCore::join_round() {
   if (!join_) return {.active = communicator->size()};
+  const AddSeconds timer(seconds(Phase::exchange));
+  const AddSeconds waiting(exchange_waited_);
   return join_->step(seat_);
 }
 
@@ -264,13 +269,13 @@ void OptimizerCore::begin_round(const JoinRound& round) {
   refused_ = join_->options().uneven == Uneven::refuse;
   if (join_->options().divisor == JoinDivisor::active)
     divided_by_ = round.active;
-  std::vector<double> values;
+  shared_values_.clear();
   for (const Rule& rule : rules)
     for (std::string_view name : rule.hyperparameters())
-      values.push_back(rule.get(name));
-  join_->share_hyperparameters(round, values);
+      shared_values_.push_back(rule.get(name));
+  join_->share_hyperparameters(round, shared_values_);
   if (!shadow_) return;
-  auto from = values.begin();
+  auto from = shared_values_.begin();
   for (Rule& rule : rules) {
     const auto count =
         static_cast<std::ptrdiff_t>(rule.hyperparameters().size());
@@ -328,13 +333,13 @@ StepReport OptimizerCore::step_in_round(std::optional<double> loss,
   if (!prepared_) classes.prepare(rules);
   if (!reduce()) {
     const bool refused = refused_;
+    sent_in_vain_ += take_bytes_sent();
     forget_reductions();
     if (refused) {
       forget_step();
       throw_uneven(round);
     }
     disagreed_ = true;
-    sent_in_vain_ += take_bytes_sent();
     throw_disagreement();
   }
   if (gathers_begun_) gather();
@@ -377,8 +382,10 @@ StepReport OptimizerCore::step_in_round(std::optional<double> loss,
   if (options.trace) options.trace->record(TraceKind::step_end, calls_);
   ++calls_;
   if (action == Nonfinite::Action::throw_after &&
-      skipped_in_a_row >= options.nonfinite.limit())
+      skipped_in_a_row >= options.nonfinite.limit()) {
+    sent_in_vain_ += record.bytes_sent;
     throw NonfiniteError(nonfinite_message(record));
+  }
   return StepReport(record);
 }
 

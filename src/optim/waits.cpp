@@ -1,7 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Waits for the gathers that a step has left under way.
+// Waits for the gathers that a step has left under way. Those that are begun
+// before step() (Schedule::interleaved) are its own business: all of before
+// have ended then, and a rank that waited for them would wait for the others'
+// step().
 #include <kzero/error.hpp>
 #include <set>
 
@@ -30,7 +33,7 @@ void OptimizerCore::wait_for_parameter(ParameterId id) {
   if (gathers_->under_way() && bucket < trained_buckets()) {
     const AddSeconds timer(seconds(Phase::read));
     const auto turn = progress_.take();
-    gathers_->wait_for_bucket(bucket, Hands(space));
+    if (!gathers_begun_) gathers_->wait_for_bucket(bucket, Hands(space));
   }
   advance_here();
 }
@@ -39,7 +42,7 @@ void OptimizerCore::wait_for_all_parameters() {
   if (!gathers_->under_way()) return;
   const AddSeconds timer(seconds(Phase::read));
   const auto turn = progress_.take();
-  gathers_->wait_for_all(Hands(space));
+  if (!gathers_begun_) gathers_->wait_for_all(Hands(space));
 }
 
 bool OptimizerCore::end_transfers() noexcept {
@@ -48,6 +51,8 @@ bool OptimizerCore::end_transfers() noexcept {
   reductions_ = Reductions();
   rules_agreement_ = RulesAgreement();
   if (!failure_.empty() || progress_.failed()) return false;
+  // Of a step that will not end here, so that it ends nowhere.
+  if (gathers_begun_) gathers_->drop();
   gathers_->run_to_end();
   return gathers_->under_way();
 }
@@ -82,7 +87,7 @@ void OptimizerCore::finish_gather(int chunk) {
   if (!gathers_->under_way()) return;
   const AddSeconds timer(seconds(Phase::read));
   const auto turn = progress_.take();
-  gathers_->wait_for_chunk(chunk, Hands(space));
+  if (!gathers_begun_) gathers_->wait_for_chunk(chunk, Hands(space));
 }
 
 }  // namespace kzero::detail

@@ -41,6 +41,10 @@ if(KZERO_BUILD_EXAMPLES)
   kzero_add_program_test(
     01_hello 4 "y = (2\\.99[89]|3\\.00[0-2]) x . -(1\\.99[89]|2\\.00[0-2])\n"
     01_hello)
+  kzero_add_program_test(
+    04_bf16_gradients 4
+    "float32: 6144 bytes [^\n]* 0\\.000\nbfloat16: 4608 bytes [^\n]* 0\\.00[0-9]\n"
+    04_bf16_gradients)
 endif()
 if(KZERO_BUILD_EXAMPLES AND KZERO_ENABLE_HDF5)
   set(checkpoint "${CMAKE_CURRENT_BINARY_DIR}/02_digits.h5")

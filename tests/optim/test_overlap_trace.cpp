@@ -165,6 +165,20 @@ TEST_P(OverlapTrace, OneChunkIsUsedWhileTheNextIsUnderWay) {
   EXPECT_EQ(optimizer.parameter<const float*>({layers - 1})(0), -1.0f);
 }
 
+// Interleaved updates are gathered in the order of the layout, in which the
+// chunk that is used first comes last.
+TEST_P(OverlapTrace, AChunkIsWaitedForInAnyOrderOfGathers) {
+  auto optimizer = make(Schedule::interleaved);
+  const auto first = optimizer.parameter<const float*>({0});
+  const auto last = optimizer.parameter<const float*>({layers - 1});
+  backward(optimizer);
+  optimizer.step();
+  optimizer.finish_gather(0);
+  EXPECT_EQ(first(width - 1), -1.0f);
+  optimizer.finish_gather(1);
+  EXPECT_EQ(last(width - 1), -1.0f);
+}
+
 // Chunks that are declared in another order than they are used in.
 TEST_P(OverlapTrace, ChunksAreGatheredInTheirOrder) {
   ParameterSet set;

@@ -80,7 +80,7 @@ TEST_F(WrongConstruction, ByOptions) {
        {"communicator is null", "make_communicator"}},
       row("unknown schedule",
           [](auto& o) { o.schedule = static_cast<Schedule>(3); },
-          {"OptimizerOptions::schedule", "from 0 to 1", "got 3"}),
+          {"OptimizerOptions::schedule", "from 0 to 2", "got 3"}),
       row("unknown gather",
           [](auto& o) { o.gather = static_cast<GatherMode>(-1); },
           {"OptimizerOptions::gather", "from 0 to 1", "got -1"}),
@@ -165,7 +165,7 @@ TEST_F(WrongConstruction, ByOneRank) {
   expect_all_refused({
       on_last("unknown schedule",
               [](auto& o) { o.schedule = static_cast<Schedule>(3); },
-              {"OptimizerOptions::schedule", "from 0 to 1", "got 3"}),
+              {"OptimizerOptions::schedule", "from 0 to 2", "got 3"}),
       on_last("negative clip_norm", [](auto& o) { o.clip_norm = -3.0; },
               {"clip_norm is -3"}),
       on_last("no bucket_bytes", [](auto& o) { o.plan.bucket_bytes = -4; },
