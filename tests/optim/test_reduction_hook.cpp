@@ -319,15 +319,15 @@ TEST_F(ReductionHooks, CanReduceInAnotherWay) {
                      mixed_parameters(), {GatherMode::at_step});
 }
 
-/// Gives what it is told to.
+/// Gives what it is told to, zeros of so many ranks.
 class Pieces final : public PendingReduction {
  public:
   /// A piece that begins below 0 is thrown.
-  Pieces(const BucketReduction& bucket, std::vector<Range> pieces, bool parts)
+  Pieces(const BucketReduction& bucket, std::vector<Range> pieces, int ranks)
       : zeros_(std::size_t(bucket.size())), pieces_(std::move(pieces)) {
-    part_.data = zeros_.data();
-    part_.rank_count = 1;
-    if (parts) given_.parts = {&part_, 1};
+    for (int rank = 0; rank < ranks; ++rank)
+      parts_.push_back({zeros_.data(), rank, 1});
+    given_.parts = parts_;
   }
   const Contributions* next() override {
     if (next_ == pieces_.size()) return nullptr;
@@ -341,7 +341,7 @@ class Pieces final : public PendingReduction {
  private:
   std::vector<float> zeros_;
   std::vector<Range> pieces_;
-  Contribution part_;
+  std::vector<Contribution> parts_;
   Contributions given_;
   std::size_t next_ = 0;
 };
@@ -353,10 +353,11 @@ struct Fault {
 };
 
 std::vector<Fault> faults() {
-  const auto pieces = [](std::vector<Range> ranges, bool parts = true) {
+  const int ranks = world_size();
+  const auto pieces = [=](std::vector<Range> ranges, int more = 0) {
     return [=](BucketReduction& bucket) {
       return ReductionTicket(
-          std::make_unique<Pieces>(bucket, ranges, parts).release());
+          std::make_unique<Pieces>(bucket, ranges, ranks + more).release());
     };
   };
   return {
@@ -395,7 +396,11 @@ std::vector<Fault> faults() {
       {"ends within a tile", pieces({{0, 2000}}), "[0, 2000)"},
       {"gives an empty piece", pieces({{0, 0}}), "[0, 0)"},
       {"gives too much", pieces({{0, 2048 * 1000}}), "[0, 2048000)"},
-      {"gives no parts", pieces({{0, 2048}}, false), "in 0 parts"}};
+      {"gives no parts", pieces({{0, 2048}}, -ranks), "in 0 parts"},
+      {"leaves out a rank", pieces({{0, 2048}}, -1),
+       detail::concat("in ", ranks - 1, " parts")},
+      {"gives a rank too many", pieces({{0, 2048}}, 1),
+       detail::concat("in ", ranks + 1, " parts")}};
 }
 
 TEST_F(ReductionHooks, ThatAreWrongEndTheOptimizer) {
