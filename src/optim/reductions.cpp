@@ -3,7 +3,6 @@
 
 #include "optim/reductions.hpp"
 
-#include <algorithm>
 #include <kzero/error.hpp>
 #include <utility>
 
@@ -52,7 +51,8 @@ namespace {
 bool are_all_ranks(std::span<const Contribution> parts, int ranks) {
   std::int64_t next = 0;
   for (const Contribution& part : parts) {
-    if (part.first_rank != next || part.rank_count < 1) return false;
+    if (part.data == nullptr || part.first_rank != next || part.rank_count < 1)
+      return false;
     next += part.rank_count;
   }
   return next == ranks;
@@ -67,20 +67,16 @@ void Reductions::require_piece(const Contributions& piece) const {
       piece.range.begin == given_ && piece.range.end > given_ &&
       piece.range.end <= size &&
       (piece.range.end == size || piece.range.end % tile_elements == 0) &&
-      are_all_ranks(piece.parts, communicator_->size()) &&
       piece.dtype >= DType::float16 && piece.dtype <= DType::float64 &&
-      std::ranges::none_of(piece.parts, [](const Contribution& part) {
-        return part.data == nullptr;
-      });
+      are_all_ranks(piece.parts, communicator_->size());
   if (fits) return;
   throw CommunicationError(concat(
       "reduction hook, bucket ", ended_, ": it gave elements [",
       piece.range.begin, ", ", piece.range.end, ") of this rank's shard in ",
       piece.parts.size(), " parts of type ", static_cast<int>(piece.dtype),
-      " (expected a piece from ", given_, " on that ends at a multiple of ",
-      tile_elements, " or at ", size,
-      ", of parts that are there, of all ranks in order): give the shard in "
-      "ascending pieces"));
+      " (expected the parts of all ranks in order, a piece from ", given_,
+      " on that ends at a multiple of ", tile_elements, " or at ", size,
+      "): give the shard in ascending pieces"));
 }
 
 Arrival Reductions::next() {

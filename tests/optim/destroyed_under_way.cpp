@@ -23,10 +23,11 @@ using namespace kzero;
 constexpr int parameters = 6;
 constexpr std::int64_t width = 300 * 1000;  // more than goes in one message
 
-OptimizerOptions options_of(Progress progress) {
+OptimizerOptions options_of(Progress progress,
+                            Schedule schedule = Schedule::after_backward) {
   OptimizerOptions options;
   options.rule = Sgd{.learning_rate = 1.0};
-  options.schedule = Schedule::after_backward;
+  options.schedule = schedule;
   options.gather = GatherMode::overlapped;
   options.progress = progress;
   options.plan.bucket_bytes = width * 4;
@@ -49,9 +50,10 @@ ParameterSet model() {
 enum class End { after_step, in_forward, in_backward };
 
 void train_and_leave(const std::shared_ptr<Communicator>& communicator,
-                     Progress progress, End end) {
+                     Progress progress, Schedule schedule, End end) {
   std::mt19937 random(unsigned(communicator->rank()) + 17u);
-  ShardedOptimizer optimizer(communicator, model(), options_of(progress));
+  ShardedOptimizer optimizer(communicator, model(),
+                             options_of(progress, schedule));
   for (int step = 0; step < 2; ++step) {
     for (std::int64_t i = parameters - 1; i >= 0; --i) {
       Kokkos::deep_copy(optimizer.gradient<float*>({i}), 1.0f);
@@ -81,10 +83,11 @@ int main(int argc, char* argv[]) {
   Kokkos::initialize(argc, argv);
   {
     const auto communicator = make_communicator(MPI_COMM_WORLD);
-    for (const Progress progress :
-         {Progress::calls, Progress::thread, Progress::calls}) {
-      train_and_leave(communicator, progress, end);
-    }
+    for (const Schedule schedule :
+         {Schedule::after_backward, Schedule::interleaved})
+      for (const Progress progress :
+           {Progress::calls, Progress::thread, Progress::calls})
+        train_and_leave(communicator, progress, schedule, end);
     std::fill(own_value.begin(), own_value.end(), 77.0f);
     std::fill(own_gradient.begin(), own_gradient.end(), 0.0f);
     // Of others that are destroyed when they have stepped, moved from and

@@ -375,6 +375,20 @@ TEST_F(AddGroup, TakesThePlannedMemory) {
   }
 }
 
+/// Asks for what it cannot get where a matrix is tall.
+struct Greedy {
+  static constexpr std::string_view name = "greedy";
+  static constexpr std::array<std::string_view, 0> state = {};
+  double learning_rate = 1e-3;
+  static constexpr Hyperparameter<Greedy> hyperparameters[] = {
+      {"learning_rate", &Greedy::learning_rate}};
+  static std::int64_t work_elements(std::int64_t rows, std::int64_t) {
+    return rows > 50 ? -1 : 0;
+  }
+  template <class T>
+  void operator()(const MatrixUpdate<T>&) const {}
+};
+
 /// Wrong calls, each of which leaves an optimizer as it was.
 class WrongGroups : public AddGroup {
  protected:
@@ -451,6 +465,12 @@ TEST_F(WrongGroups, OfAnyOptimizer) {
           rows.push_back(row(optimizer, "a rule for matrices", "g", one("new"),
                              Muon{}, {"muon", "elements"}));
       }
+      // Its owner alone would make room for it.
+      ParameterSet tall;
+      tall.add("tall", {51, 2});
+      if (partition.partition != Partition::elements)
+        rows.push_back(row(optimizer, "no room for a matrix", "g", tall,
+                           Greedy{}, {"greedy", "\"tall\"", "work memory"}));
       if (schedule == Schedule::interleaved)
         rows.push_back(row(optimizer, "a trust ratio", "g", one("new"), Lamb{},
                            {"lamb", "interleaved"}));

@@ -322,6 +322,7 @@ TEST_F(ReductionHooks, CanReduceInAnotherWay) {
 /// Gives what it is told to, zeros of so many ranks.
 class Pieces final : public PendingReduction {
  public:
+  /// A piece that begins below 0 is thrown.
   Pieces(const BucketReduction& bucket, std::vector<Range> pieces, int ranks)
       : zeros_(std::size_t(bucket.size())), pieces_(std::move(pieces)) {
     for (int rank = 0; rank < ranks; ++rank)
@@ -331,6 +332,7 @@ class Pieces final : public PendingReduction {
   const Contributions* next() override {
     if (next_ == pieces_.size()) return nullptr;
     given_.range = pieces_[next_++];
+    if (given_.range.begin < 0) throw InvalidArgument("the ticket's own words");
     return &given_;
   }
   bool test() override { return true; }
@@ -386,6 +388,7 @@ std::vector<Fault> faults() {
          return bucket.start();
        },
        "is not in bucket 1"},
+      {"its ticket throws", pieces({{-1, 0}}), "the ticket's own words"},
       {"gives nothing", pieces({}), "it ended after 0 elements"},
       {"gives too little", pieces({{0, 2048}}), "it ended after 2048 elements"},
       {"begins behind the beginning", pieces({{2048, 4096}}), "[2048, 4096)"},
@@ -433,6 +436,35 @@ TEST_F(ReductionHooks, ThatAreWrongEndTheOptimizer) {
       EXPECT_FALSE(optimizer.describe().empty());
       if (failed_on_any_rank()) return;
     }
+}
+
+// One function object is called from the beginning to the end.
+TEST_F(ReductionHooks, KeepTheirState) {
+  struct Counting {
+    std::shared_ptr<std::vector<int>> seen;
+    int calls = 0;
+    ReductionTicket operator()(BucketReduction& bucket) {
+      seen->push_back(++calls);
+      return bucket.start();
+    }
+  };
+  const auto seen = std::make_shared<std::vector<int>>();
+  ParameterSet set;
+  set.add("w", {1000});
+  OptimizerOptions options;
+  options.reduction_hook = Counting{seen};
+  ShardedOptimizer optimizer(communicator, set, options);
+  optimizer.mark_ready({0});
+  optimizer.step();
+  ParameterSet more;
+  more.add("more", {10});
+  optimizer.add_group("more", more, Sgd{});
+  optimizer.step();
+  optimizer.rebuild_buckets();
+  optimizer.step();
+  EXPECT_GE(seen->size(), 4u);
+  for (std::size_t i = 0; i < seen->size(); ++i)
+    EXPECT_EQ((*seen)[i], int(i) + 1);
 }
 
 // The others hear of it by the timeout.
