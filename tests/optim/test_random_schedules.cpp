@@ -10,30 +10,14 @@
 #include <limits>
 #include <random>
 
-#include "core/hash.hpp"
 #include "optim/overlap_model.hpp"
+#include "support/dice.hpp"
 #include "support/partitions.hpp"
 
 namespace kzero::test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-/// The same on every rank that begins with the same numbers.
-class Dice {
- public:
-  Dice(std::initializer_list<unsigned> numbers)
-      : random_(static_cast<std::uint_fast32_t>(
-            detail::hash(numbers.begin(), numbers.size() * sizeof(unsigned)) %
-            2147483647u)) {}
-  /// 0 to n - 1.
-  int roll(int n) { return static_cast<int>(random_() / 7 % unsigned(n)); }
-  bool one_in(int n) { return roll(n) == 0; }
-  std::minstd_rand& engine() { return random_; }
-
- private:
-  std::minstd_rand random_;
-};
 
 /// Sgd with a learning rate of 1 on sums of small integers, which every type
 /// adds up exactly.
