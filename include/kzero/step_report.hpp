@@ -29,8 +29,8 @@ struct NonfiniteSource {
 /// ready: mark_ready(), from the end of the work it waits for.
 /// reduce: in step(), until the averaged gradients are there; the update too
 /// where it is done in one pass with the sum.
-/// exchange: in step(), the totals and trust ratios of all ranks.
-/// update, gather: in step().
+/// exchange: in step(), the totals and trust ratios of all ranks; in a join,
+/// who steps. update, gather: in step().
 enum class Phase { read, ready, reduce, exchange, update, gather };
 inline constexpr std::size_t phases = 6;
 
