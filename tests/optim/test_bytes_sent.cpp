@@ -51,6 +51,15 @@ OptimizerOptions options_of(const Partitioning& partition,
   return options;
 }
 
+/// Where nothing has to be decided before an update.
+OptimizerOptions undecided(const Partitioning& partition) {
+  OptimizerOptions options = options_of(partition, 600);
+  options.rule = AdamW{};
+  options.clip_norm.reset();
+  options.nonfinite = Nonfinite::report;
+  return options;
+}
+
 TEST(BytesSent, InAStepAreTheLeast) {
   const auto communicator = world();
   const OverlapModel model;
@@ -76,7 +85,7 @@ TEST(BytesSent, OfOverlappedStepsAreTheLeast) {
   const auto communicator = world();
   OverlapModel model;
   for (const Partitioning& partition : all_partitions())
-    for (const Mode& mode : all_modes()) {
+    for (const Mode& mode : all_modes(Decision::needed)) {
       SCOPED_TRACE(detail::concat(name_of(partition), ", ", name_of(mode)));
       ShardedOptimizer optimizer(communicator, model.set,
                                  mode.in(options_of(partition, 600)));
@@ -96,6 +105,25 @@ TEST(BytesSent, OfOverlappedStepsAreTheLeast) {
       }
       EXPECT_EQ(summed(*communicator, sent),
                 (steps + 1) * least.gradients + steps * least.parameters);
+    }
+}
+
+// Some of them before step().
+TEST(BytesSent, OfInterleavedStepsAreTheLeast) {
+  const auto communicator = world();
+  const OverlapModel model;
+  for (const Partitioning& partition : all_partitions())
+    for (const Progress progress : {Progress::calls, Progress::thread}) {
+      const Mode mode{Schedule::interleaved, GatherMode::at_step, progress};
+      SCOPED_TRACE(detail::concat(name_of(partition), ", ", name_of(mode)));
+      ShardedOptimizer optimizer(communicator, model.set,
+                                 mode.in(undecided(partition)));
+      const Least least = least_of(optimizer.plan());
+      for (int step = 0; step < 3; ++step) {
+        for (const ParameterId id : model.ids) optimizer.mark_ready(id);
+        EXPECT_EQ(summed(*communicator, optimizer.step().bytes_sent()),
+                  least.gradients + least.parameters);
+      }
     }
 }
 
@@ -122,7 +150,7 @@ TEST(BytesSent, AreThoseOfOneOptimizer) {
   const OverlapModel model;
   for (const Mode& mode : all_modes()) {
     SCOPED_TRACE(name_of(mode));
-    const auto options = mode.in(options_of(Partitioning(), 600));
+    const auto options = mode.in(undecided(Partitioning()));
     ShardedOptimizer one(communicator, model.set, options);
     ShardedOptimizer other(communicator, model.set, options);
     std::int64_t first = 0;
@@ -151,7 +179,7 @@ TEST(BytesSent, OfAStepThatThrewAreThoseOfTheNextOne) {
   for (const Mode& mode : all_modes()) {
     SCOPED_TRACE(name_of(mode));
     ShardedOptimizer optimizer(communicator, model.set,
-                               mode.in(options_of(Partitioning(), 600)));
+                               mode.in(undecided(Partitioning())));
     const Least least = least_of(optimizer.plan());
     Group group = optimizer.group("default");
     if (communicator->rank() == 0) group.set("learning_rate", 0.5);
