@@ -505,6 +505,8 @@ class Program {
       refuse_after_marks(call);
       return true;
     }
+    // What is not marked yet is not lost by other calls.
+    if (shared_.one_in(4)) fill(everyone());
     switch (call) {
       case Call::mark:
         return mark(everyone());
@@ -1024,6 +1026,7 @@ class Program {
         refuse_uneven(join, stepping);
         break;
       }
+      if (even && shared_.one_in(2)) fill(everyone());
       if (even) collective_in_join();
       // What comes are the steps of the others, and this rank's model goes on.
       if (here && !stepping[std::size_t(rank_)]) {
