@@ -67,19 +67,25 @@ bool ProgressThread::wait_for_work(bool idle, std::int64_t& seen) {
   return !stop_;
 }
 
+// Under the lock, so that who has it next knows of a failure.
+bool ProgressThread::run_pass(Advance& met) noexcept {
+  const std::lock_guard lock(working_);
+  try {
+    met = pass_();
+    return true;
+  } catch (...) {
+    error_ = std::current_exception();
+    failed_.store(true, std::memory_order_release);
+    return false;
+  }
+}
+
 void ProgressThread::run() {
   Advance last = Advance::idle;
   std::int64_t seen = 0;
   int fruitless = 0;
   while (wait_for_work(last == Advance::idle, seen)) {
-    try {
-      const std::lock_guard lock(working_);
-      last = pass_();
-    } catch (...) {
-      error_ = std::current_exception();
-      failed_.store(true, std::memory_order_release);
-      return;
-    }
+    if (!run_pass(last)) return;
     fruitless = last == Advance::moved ? 0 : fruitless + 1;
     if (fruitless < eager_passes)
       std::this_thread::yield();
@@ -88,16 +94,23 @@ void ProgressThread::run() {
   }
 }
 
-ProgressThread::Turn::Turn(ProgressThread& progress) : progress_(progress) {
-  if (!progress_.running()) return;
-  {
-    const std::lock_guard lock(progress_.signal_);
-    ++progress_.turns_;
+ProgressThread::Turn::Turn(ProgressThread& progress, Failure failure)
+    : progress_(progress) {
+  if (progress_.running()) {
+    {
+      const std::lock_guard lock(progress_.signal_);
+      ++progress_.turns_;
+    }
+    lock_ = std::unique_lock(progress_.working_);
   }
-  lock_ = std::unique_lock(progress_.working_);
+  if (failure == Failure::left || !progress_.failed()) return;
+  give_back();
+  progress_.check();
 }
 
-ProgressThread::Turn::~Turn() {
+ProgressThread::Turn::~Turn() { give_back(); }
+
+void ProgressThread::Turn::give_back() noexcept {
   if (!lock_.owns_lock()) return;
   lock_.unlock();
   {
@@ -106,11 +119,6 @@ ProgressThread::Turn::~Turn() {
     ++progress_.wakes_;
   }
   progress_.changed_.notify_all();
-}
-
-ProgressThread::Turn ProgressThread::take() {
-  check();
-  return Turn(*this);
 }
 
 }  // namespace kzero::detail

@@ -56,19 +56,24 @@ class ProgressThread {
 
    private:
     friend class ProgressThread;
-    explicit Turn(ProgressThread& progress);
+    enum class Failure { thrown, left };
+    Turn(ProgressThread& progress, Failure failure);
+    void give_back() noexcept;
     ProgressThread& progress_;
     std::unique_lock<std::mutex> lock_;
   };
 
-  /// Waits for the pass that the thread is in. Throws as check() does.
-  Turn take();
+  /// Waits for the pass that the thread is in. Throws as check() does, also
+  /// what that pass has met.
+  Turn take() { return {*this, Turn::Failure::thrown}; }
 
   /// take() for what must not throw.
-  Turn take_quietly() noexcept { return Turn(*this); }
+  Turn take_quietly() noexcept { return {*this, Turn::Failure::left}; }
 
  private:
   void run();
+  /// What a pass has met. False when it failed.
+  bool run_pass(Advance& met) noexcept;
   /// False when the thread is to end.
   bool wait_for_work(bool idle, std::int64_t& seen);
 

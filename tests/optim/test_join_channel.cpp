@@ -32,7 +32,10 @@ class LateOperation : public PendingOperation {
     }
     return missing_ == 0 && --polls_ < 0 && inner_->test();
   }
-  void wait() override { inner_->wait(); }
+  void wait() override {
+    while (!test()) {
+    }
+  }
   void release() noexcept override { delete this; }
 
  private:
