@@ -52,6 +52,10 @@ class PendingOperation {
   virtual bool test() = 0;
   /// Waits for its end. Throws CommunicationError, also after the timeout.
   virtual void wait() = 0;
+  /// This rank has no use any more for what arrives: the operation ends as soon
+  /// as peers have what they need, and needs no more calls of this rank where
+  /// the backend can do that. Throws CommunicationError.
+  virtual void leave() {}
   /// Gives it back. Called once, by Ticket.
   virtual void release() noexcept = 0;
 
@@ -63,11 +67,15 @@ class PendingOperation {
 class PendingReduction {
  public:
   /// Waits for the next piece of this rank's shard, in ascending order; null
-  /// when there is no more and the bucket may be written again. A piece is
-  /// valid until the next call. Throws CommunicationError.
+  /// when there is no more: of the bucket, this rank's own shard may be written
+  /// again. A piece is valid until the next call. Throws CommunicationError.
   virtual const Contributions* next() = 0;
   /// Advances it; true when next() will not wait.
   virtual bool test() = 0;
+  /// After next() has returned null: waits until the whole bucket may be
+  /// written again, which ends the reduction. Throws CommunicationError; and
+  /// InvalidArgument when next() has not.
+  virtual void wait() {}
   virtual void release() noexcept = 0;
 
  protected:
@@ -84,7 +92,9 @@ struct Release {
 }  // namespace detail
 
 /// Move-only handles. One that is dropped before its end makes the
-/// communicator unusable, as an error does: peers may still write.
+/// communicator unusable, as an error does: peers may still read or write. An
+/// operation ends with wait(), or with test() that returns true; a reduction
+/// with wait() alone.
 using Ticket = std::unique_ptr<PendingOperation, detail::Release>;
 using ReductionTicket = std::unique_ptr<PendingReduction, detail::Release>;
 
@@ -121,17 +131,16 @@ class Communicator {
 
   /// Memory that this communicator and its duplicates send from and receive
   /// into best: aligned to 64 bytes, not initialised. Any thread may free it.
-  /// Collective (same size on every rank, same order). Zero bytes give a valid
-  /// pointer.
+  /// Local. Zero bytes give a valid pointer.
   virtual std::shared_ptr<void> allocate(std::int64_t bytes) = 0;
 
   /// Bytes that it holds now to take in what peers send.
   virtual std::int64_t staging_bytes() const = 0;
 
-  /// Bytes of gradients and parameters that this rank has handed to the network
-  /// since construction: of reductions and of gathers by start_all_gather, with
-  /// an index of 0 or more. Duplicates count for themselves. Called by the
-  /// thread that uses the communicator.
+  /// Bytes of gradients and parameters that other ranks have had from this one,
+  /// by messages or in shared memory, since construction: of reductions and of
+  /// gathers by start_all_gather, with an index of 0 or more. Duplicates count
+  /// for themselves. Called by the thread that uses the communicator.
   virtual std::int64_t bytes_sent() const = 0;
 
   virtual ReductionTicket start_reduce(const ReduceArguments&) = 0;
@@ -163,10 +172,14 @@ class Communicator {
   void all_reduce(std::span<std::int64_t> values, Extremum, Subject);
 };
 
-/// automatic: self for one rank, else mpi.
+/// automatic: self for one rank; else what the environment variable
+/// KZERO_BACKEND names (mpi or node); else node where ranks share a node, and
+/// mpi where each has one of its own.
 /// self: one rank; calls no MPI function.
 /// mpi: messages between pairs of ranks.
-enum class Backend { automatic, self, mpi };
+/// node: ranks of a node read one another's memory; where that cannot be had,
+/// all ranks together take mpi. describe() says what was taken and why.
+enum class Backend { automatic, self, mpi, node };
 
 struct CommunicatorOptions {
   Backend backend = Backend::automatic;

@@ -106,6 +106,10 @@ void refuse_out_of_order(const Subject& asked, const Subject& first) {
                        "start, each until next() gives null)"));
 }
 
+void refuse_before_the_end(const Subject& subject) {
+  refuse(subject, "wait() before next() has given null: take all pieces first");
+}
+
 void check_arguments(const RootedArguments& arguments, int rank, int ranks,
                      const Subject& subject) {
   check_root(arguments.root, ranks, subject);

@@ -22,6 +22,9 @@ void check_root(int root, int ranks, const Subject& subject);
 [[noreturn]] void refuse_out_of_order(const Subject& asked,
                                       const Subject& first);
 
+/// Throws InvalidArgument: wait() of a reduction comes after its last piece.
+[[noreturn]] void refuse_before_the_end(const Subject& subject);
+
 /// Of gather and scatter; whole is null where it is not looked at.
 struct RootedArguments {
   const void* whole = nullptr;  // at root, all shards

@@ -12,7 +12,7 @@
 
 namespace kzero::detail {
 
-using Figures = std::array<std::int64_t, 2>;
+using Figures = std::array<std::int64_t, 3>;
 
 /// Every rank's figures, by rank. Throws InvalidArgument on every rank when any
 /// has a problem (in words, empty for none), with that of the lowest one.

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
+#include <cstdlib>
 #include <kzero/communicator.hpp>
 #include <kzero/error.hpp>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "comm/duplicate.hpp"
 #include "comm/launch_check.hpp"
 #include "comm/mpi_communicator.hpp"
+#include "comm/node_communicator.hpp"
 #include "comm/self_communicator.hpp"
 #include "core/log.hpp"
 #include "core/message.hpp"
@@ -24,8 +26,8 @@ using detail::concat;
 
 /// What is wrong with the options, for people; empty when nothing is.
 std::string problem_of(const CommunicatorOptions& options) {
-  if (options.backend > Backend::mpi || options.backend < Backend::automatic) {
-    return concat("unknown Backend (expected a code from 0 to 2, got ",
+  if (options.backend > Backend::node || options.backend < Backend::automatic) {
+    return concat("unknown Backend (expected a code from 0 to 3, got ",
                   static_cast<int>(options.backend), "): use an enumerator");
   }
   constexpr std::int64_t most = std::numeric_limits<int>::max();
@@ -43,7 +45,7 @@ std::string problem_of(const CommunicatorOptions& options) {
 std::string problem_of(const CommunicatorOptions& options, int ranks) {
   if (options.backend == Backend::self && ranks > 1) {
     return concat("backend self is for one rank, the communicator has ", ranks,
-                  ": choose backend automatic or mpi, or give MPI_COMM_SELF");
+                  ": choose another backend, or give MPI_COMM_SELF");
   }
   return problem_of(options);
 }
@@ -98,6 +100,54 @@ int ranks_of(MPI_Comm communicator) {
   return size;
 }
 
+constexpr const char* backend_variable = "KZERO_BACKEND";
+
+/// What takes the place of automatic, and what describe() says of the choice.
+struct Choice {
+  Backend backend = Backend::automatic;
+  std::string reason;
+};
+
+/// Of this rank. problem: what is wrong with its environment.
+Choice choose(Backend asked, std::string& problem) {
+  if (asked != Backend::automatic) return {asked, " (chosen by option)"};
+  const char* const name = std::getenv(backend_variable);
+  if (name == nullptr || *name == '\0') return {};
+  const std::string_view text = name;
+  for (const auto& [backend, known] :
+       {std::pair{Backend::mpi, "mpi"}, {Backend::node, "node"}})
+    if (text == known)
+      return {backend, concat(" (chosen by ", backend_variable, ")")};
+  if (problem.empty() && text != "automatic")
+    problem = concat(backend_variable, " is ", detail::quoted(text),
+                     ": set it to automatic, mpi or node, or unset it");
+  return {};
+}
+
+/// With the choices of all ranks, which are the same. Collective.
+std::shared_ptr<Communicator> share_nodes(
+    std::shared_ptr<detail::MpiCommunicator> messages, Choice choice) {
+  detail::NodePlaces places = detail::find_places(*messages);
+  const auto with_messages = [&](const std::string& why) {
+    messages->say(concat(choice.reason, choice.reason.empty() ? "" : ";", " (",
+                         why, ")"));
+    return messages;
+  };
+  if (places.nodes == messages->size() && messages->size() > 1)
+    return with_messages("no two ranks share a node");
+  if (places.nodes > 1)
+    return with_messages(concat("the ranks are on ", places.nodes, " nodes"));
+  if (!places.problem.empty())
+    return with_messages(concat("no shared memory: ", places.problem));
+  std::string problem;
+  auto seats = detail::take_seats(*messages, places, problem);
+  if (!seats) return with_messages(concat("no shared memory: ", problem));
+  if (choice.reason.empty()) choice.reason = " (all share a node)";
+  return std::make_shared<detail::NodeCommunicator>(
+      messages, detail::NodeGroup{std::move(places), *std::move(seats)},
+      std::move(choice.reason));
+}
+
 }  // namespace
 
 std::shared_ptr<Communicator> make_communicator(MPI_Comm communicator,
@@ -111,26 +161,26 @@ std::shared_ptr<Communicator> make_communicator(MPI_Comm communicator,
   }
   require_mpi();
   const int ranks = ranks_of(communicator);
-  const std::string problem = problem_of(options, ranks);
-  if (ranks == 1) throw_if_any(problem);
+  std::string problem = problem_of(options, ranks);
   if (options.backend == Backend::self && ranks == 1) {
+    throw_if_any(problem);
     return std::make_shared<detail::SelfCommunicator>(options.timeout,
                                                       " (chosen by option)");
   }
 
-  std::string choice =
-      options.backend == Backend::mpi ? " (chosen by option)" : "";
+  Choice choice = choose(options.backend, problem);
   if (ranks == 1) {
-    if (options.backend == Backend::automatic) {
-      choice = " (the communicator has one rank)";
+    throw_if_any(problem);
+    if (choice.backend == Backend::automatic) {
+      choice.reason = " (the communicator has one rank)";
     }
     if (const std::optional warning = detail::lonely_rank_warning()) {
       detail::log(LogLevel::warning, *warning);
-      choice += concat("; warning: ", *warning);
+      choice.reason += concat("; warning: ", *warning);
     }
-    if (options.backend == Backend::automatic) {
-      return std::make_shared<detail::SelfCommunicator>(options.timeout,
-                                                        std::move(choice));
+    if (choice.backend == Backend::automatic) {
+      return std::make_shared<detail::SelfCommunicator>(
+          options.timeout, std::move(choice.reason));
     }
   }
   // A rank whose options are wrong meets the others all the same, so that none
@@ -138,10 +188,12 @@ std::shared_ptr<Communicator> make_communicator(MPI_Comm communicator,
   if (options.timeout.count() < 1) {
     options.timeout = CommunicatorOptions().timeout;
   }
-  return std::make_shared<detail::MpiCommunicator>(
+  auto messages = std::make_shared<detail::MpiCommunicator>(
       detail::duplicate(communicator, options.timeout,
                         {"making a communicator"}, "make_communicator"),
-      options, std::move(choice), problem);
+      options, choice.backend, choice.reason, problem);
+  if (choice.backend == Backend::mpi) return messages;
+  return share_nodes(std::move(messages), std::move(choice));
 }
 
 }  // namespace kzero

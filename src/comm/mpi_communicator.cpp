@@ -34,6 +34,11 @@ struct MpiState {
 
 namespace {
 
+const char* name_of(std::int64_t backend) {
+  constexpr const char* names[] = {"automatic", "self", "mpi", "node"};
+  return names[backend];
+}
+
 bool threads_may_call_mpi() {
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
@@ -44,12 +49,13 @@ bool threads_may_call_mpi() {
 
 MpiCommunicator::MpiCommunicator(MPI_Comm duplicate,
                                  const CommunicatorOptions& options,
-                                 std::string choice, const std::string& problem)
+                                 Backend backend, std::string choice,
+                                 const std::string& problem)
     : choice_(std::move(choice)),
       concurrent_(threads_may_call_mpi()),
       state_(std::make_shared<MpiState>(duplicate, options.timeout,
                                         std::make_shared<Health>())) {
-  agree(options.message_bytes, problem);
+  agree(options.message_bytes, backend, problem);
 }
 
 MpiCommunicator::MpiCommunicator(MPI_Comm duplicate,
@@ -64,14 +70,20 @@ MpiCommunicator::MpiCommunicator(MPI_Comm duplicate,
 
 MpiCommunicator::~MpiCommunicator() = default;
 
-void MpiCommunicator::agree(std::int64_t bytes, const std::string& problem) {
+void MpiCommunicator::agree(std::int64_t bytes, Backend backend,
+                            const std::string& problem) {
   MpiLink& link = state_->link;
   const bool is_known = has_farewell(link.communicator());
-  const std::vector<Figures> all =
-      exchange_figures(*this, {bytes, is_known}, problem);
+  const std::vector<Figures> all = exchange_figures(
+      *this, {bytes, is_known, static_cast<std::int64_t>(backend)}, problem);
   bool is_known_everywhere = true;
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     if (all[peer][1] == 0) is_known_everywhere = false;
+    if (all[peer][2] != all[0][2])
+      throw InvalidArgument(concat(
+          "backends differ between the ranks of a communicator (rank 0: ",
+          name_of(all[0][2]), ", rank ", peer, ": ", name_of(all[peer][2]),
+          "): give every rank the same option and the same KZERO_BACKEND"));
     if (all[peer][0] == all[0][0]) continue;
     throw InvalidArgument(concat(
         "message_bytes differ between the ranks of a communicator (rank 0: ",

@@ -8,6 +8,7 @@
 #include <kzero/communicator.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace kzero::detail {
 
@@ -15,14 +16,19 @@ struct MpiState;
 
 class MpiCommunicator final : public Communicator {
  public:
-  /// Takes a duplicate over; choice is what describe() adds. Collective:
-  /// throws InvalidArgument on every rank when message_bytes differ, or when
-  /// any rank has a problem with its arguments.
+  /// Takes a duplicate over; backend is what the ranks will go on with, and
+  /// choice what describe() adds. Collective: throws InvalidArgument on every
+  /// rank when message_bytes or backends differ, or when any rank has a problem
+  /// with its arguments.
   MpiCommunicator(MPI_Comm duplicate, const CommunicatorOptions& options,
-                  std::string choice, const std::string& problem);
+                  Backend backend, std::string choice,
+                  const std::string& problem);
   /// Takes a duplicate of the original's over, which says nothing new.
   MpiCommunicator(MPI_Comm duplicate, const MpiCommunicator& original);
   ~MpiCommunicator() override;
+
+  /// What describe() adds from now on.
+  void say(std::string choice) { choice_ = std::move(choice); }
 
   int rank() const override;
   int size() const override;
@@ -46,7 +52,8 @@ class MpiCommunicator final : public Communicator {
   void barrier(Subject subject) override;
 
  private:
-  void agree(std::int64_t message_bytes, const std::string& problem);
+  void agree(std::int64_t message_bytes, Backend backend,
+             const std::string& problem);
 
   std::string choice_;
   bool concurrent_;

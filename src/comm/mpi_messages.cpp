@@ -7,30 +7,11 @@
 #include <kzero/error.hpp>
 #include <thread>
 
+#include "comm/missing_ranks.hpp"
 #include "comm/wait_clock.hpp"
 #include "core/message.hpp"
 
 namespace kzero::detail {
-
-namespace {
-
-constexpr const char* advice = ": does every rank make the same calls?";
-
-/// "rank 3" or "ranks 1, 2, 5 and 40 more"; the ranks ascend.
-std::string list_of(const std::vector<int>& ranks) {
-  constexpr std::size_t shown = 8;
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < std::min(ranks.size(), shown); ++i) {
-    if (i > 0) text += ", ";
-    append(text, ranks[i]);
-  }
-  if (ranks.size() > shown) {
-    text += concat(" and ", ranks.size() - shown, " more");
-  }
-  return text;
-}
-
-}  // namespace
 
 MessageSet::MessageSet(MpiLink& link) : link_(link) { link_.enlist(*this); }
 
@@ -136,7 +117,7 @@ void MessageSet::check_completed(int code) {
       (void)MPI_Error_class(status.MPI_ERROR, &error_class);
       if (error_class == MPI_ERR_TRUNCATE) {
         fail(message, concat("sent more than the expected ",
-                             counted(message.bytes, "byte"), advice));
+                             counted(message.bytes, "byte"), same_calls));
       }
       fail(message, concat("cannot be reached (",
                            mpi_failure(status.MPI_ERROR, "MPI_Testsome",
@@ -149,7 +130,7 @@ void MessageSet::check_completed(int code) {
                 activity_.subject);
     if (received != message.bytes) {
       fail(message, concat("sent ", counted(received, "byte"), ", expected ",
-                           message.bytes, advice));
+                           message.bytes, same_calls));
     }
   }
 }
@@ -184,10 +165,9 @@ void MessageSet::time_out(const std::string& time, Until until) {
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   link_.fail(concat(
       name_of(activity_.subject), " timed out after ", time, " on rank ",
-      link_.rank(), ": no answer from ", list_of(missing), " (", missing.size(),
-      " of ", counted(link_.size() - 1, "peer"), ")",
+      link_.rank(), ": ", no_answer_from(missing, link_.size() - 1),
       activity_.relayed ? ", which may itself wait for another rank" : "",
-      unexpected, advice));
+      unexpected, same_calls));
 }
 
 void MessageSet::abandon() noexcept {

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "comm/argument_checks.hpp"
+
 namespace kzero::detail {
 
 const Contributions* MpiReduction::next() {
@@ -53,8 +55,15 @@ bool MpiReduction::test() {
   return finished_ + (holds_ ? 1 : 0) == pieces_.count;
 }
 
+// Where there are no more pieces, all messages have ended.
+void MpiReduction::wait() {
+  all_.link_.health()->require(activity_.subject);
+  if (!ended_) refuse_before_the_end(activity_.subject);
+  waited_ = true;
+}
+
 void MpiReduction::release() noexcept {
-  if (!ended_) all_.link_.break_off_dropped(activity_.subject);
+  if (!waited_) all_.link_.break_off_dropped(activity_.subject);
   // Last, because this reduction may go with it.
   const std::shared_ptr<void> owner = std::move(owner_);
 }

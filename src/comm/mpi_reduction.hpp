@@ -28,6 +28,7 @@ class MpiReduction final : public PendingReduction {
 
   const Contributions* next() override;
   bool test() override;
+  void wait() override;
   void release() noexcept override;
 
  private:
@@ -43,6 +44,7 @@ class MpiReduction final : public PendingReduction {
   std::int64_t finished_ = 0;   // pieces that have left their slot
   bool holds_ = false;          // the caller has piece given_ - 1
   bool ended_ = true;
+  bool waited_ = true;
   std::shared_ptr<void> owner_;
 };
 

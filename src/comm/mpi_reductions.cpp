@@ -31,6 +31,7 @@ ReductionTicket MpiReductions::start(const ReduceArguments& arguments,
   reduction.finished_ = 0;
   reduction.holds_ = false;
   reduction.ended_ = false;
+  reduction.waited_ = false;
   started_.push_back(&reduction);
   reserve_slots(reduction);
   advance();

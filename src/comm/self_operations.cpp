@@ -17,6 +17,7 @@ void SelfReduction::start(const ReduceArguments& arguments,
   contributions_ = {{&part_, 1}, arguments.dtype, arguments.shards.range(0)};
   given_ = contributions_.range.empty();
   ended_ = false;
+  waited_ = false;
   state_.started.push_back(this);
   owner_ = std::move(owner);
 }
@@ -37,8 +38,14 @@ bool SelfReduction::test() {
   return ended_ || state_.started.front() == this;
 }
 
+void SelfReduction::wait() {
+  state_.health->require(subject_);
+  if (!ended_) refuse_before_the_end(subject_);
+  waited_ = true;
+}
+
 void SelfReduction::release() noexcept {
-  if (!ended_) state_.health->break_off(subject_, dropped);
+  if (!waited_) state_.health->break_off(subject_, dropped);
   // Last, because this reduction may go with it.
   const std::shared_ptr<void> owner = std::move(owner_);
 }

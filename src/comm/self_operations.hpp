@@ -24,6 +24,7 @@ class SelfReduction final : public PendingReduction {
 
   const Contributions* next() override;
   bool test() override;
+  void wait() override;
   void release() noexcept override;
 
  private:
@@ -33,6 +34,7 @@ class SelfReduction final : public PendingReduction {
   Contributions contributions_;
   bool given_ = false;
   bool ended_ = true;
+  bool waited_ = true;
   std::shared_ptr<void> owner_;
 };
 

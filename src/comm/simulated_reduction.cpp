@@ -29,6 +29,7 @@ void SimulatedReduction::start(const ReduceArguments& arguments,
   is_ahead_ = false;
   given_any_ = false;
   ended_ = false;
+  waited_ = false;
   owner_ = std::move(owner);
 
   // Its own shard this rank may write to as the pieces come.
@@ -113,14 +114,21 @@ const Contributions* SimulatedReduction::next() {
   });
 }
 
-void SimulatedReduction::finish() {
-  ended_ = true;
-  retire();
+void SimulatedReduction::wait() {
+  if (!ended_) refuse_before_the_end(subject_);
+  if (waited_) return;
+  traffic_.run(subject_, [&] { inner_->wait(); });
+  waited_ = true;
   source_.end(subject_, traffic_.inner().rank());
 }
 
+void SimulatedReduction::finish() {
+  ended_ = true;
+  retire();
+}
+
 void SimulatedReduction::release() noexcept {
-  if (!ended_) traffic_.health()->break_off(subject_, dropped);
+  if (!waited_) traffic_.health()->break_off(subject_, dropped);
   inner_.reset();
   retire();
   // Last, because this reduction may go with it.

@@ -25,6 +25,7 @@ class SimulatedReduction final : public PendingReduction,
 
   const Contributions* next() override;
   bool test() override;
+  void wait() override;
   void release() noexcept override;
   void poll() override;
 
@@ -53,6 +54,7 @@ class SimulatedReduction final : public PendingReduction,
   bool given_any_ = false;
   Range given_;  // the piece that the caller has
   bool ended_ = true;
+  bool waited_ = true;
   std::shared_ptr<void> owner_;
 };
 

@@ -94,6 +94,7 @@ void Gathers::drop() noexcept {
 void Gathers::leave() {
   left_ = true;
   run_to_end();
+  for (std::int64_t t = ended_; t < started_; ++t) ticket(t)->leave();
   if (staged_.empty()) return;
   // Room for every piece that has still to start.
   for (std::int64_t t = 0; t < std::ssize(transfers_); ++t) {
@@ -134,6 +135,7 @@ bool Gathers::start(const Hands& hands) {
                                    hands)
           : communicator_->start_all_gather(
                 {work.parameters, work.dtype, plan_.shards(bucket), bucket});
+  if (left_) ticket(started_)->leave();
   ++started_;
   return true;
 }

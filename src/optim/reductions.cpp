@@ -96,7 +96,6 @@ Arrival Reductions::next() {
                                     ": it ended after ", given_,
                                     " elements of this rank's shard (expected ",
                                     size, "): give all of them"));
-  first.reset();
   if (trace_) trace_->record(TraceKind::reduce_end, ended_);
   ++ended_;
   given_ = 0;
@@ -119,7 +118,20 @@ Arrival Reductions::wait() {
   return next();
 }
 
+void Reductions::settle() {
+  for (; settled_ < ended_; ++settled_) {
+    ReductionTicket& ticket = tickets_[static_cast<std::size_t>(settled_)];
+    if (hook_ == nullptr)
+      ticket->wait();
+    else
+      call_hooked(settled_, [&] { ticket->wait(); });
+    ticket.reset();
+  }
+}
+
 void Reductions::clear() {
+  settle();
+  settled_ = 0;
   started_ = 0;
   ended_ = 0;
   given_ = 0;

@@ -47,7 +47,10 @@ class Reductions {
   std::int64_t ended() const { return ended_; }
   bool under_way() const { return ended_ < started_; }
 
-  /// The next step's begin with bucket 0. None may be under way.
+  /// Waits until all buckets that have ended may be written again.
+  void settle();
+
+  /// Likewise; the next step's begin with bucket 0. None may be under way.
   void clear();
 
   /// Seconds spent in waits since it was asked last.
@@ -69,6 +72,7 @@ class Reductions {
   std::int64_t given_ = 0;                // elements of the first one's shard
   std::int64_t started_ = 0;
   std::int64_t ended_ = 0;
+  std::int64_t settled_ = 0;
   double waited_ = 0.0;
 };
 

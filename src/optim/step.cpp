@@ -372,6 +372,7 @@ StepReport OptimizerCore::step_in_round(std::optional<double> loss,
   } else {
     ++skipped_total;
     ++skipped_in_a_row;
+    reductions_.settle();
     storage->zero_gradients(space);
   }
   loss_scale = next_state(options.scaler, loss_scale, overflow, divisor());

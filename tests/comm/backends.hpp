@@ -44,8 +44,11 @@ inline std::vector<BackendCase> backend_cases() {
       {"mpi", {Backend::mpi, seconds(30)}},
       {"mpi_messages_of_1000_bytes", {Backend::mpi, seconds(30), 1000}},
       {"mpi_messages_of_7_bytes", {Backend::mpi, seconds(30), 7}},
+      {"node_alone", {Backend::node, seconds(30)}, true},
+      {"node", {Backend::node, seconds(30)}},
       {"simulated_alone", {Backend::self, seconds(30)}, true, fast},
       {"simulated", {Backend::mpi, seconds(30)}, false, fast},
+      {"simulated_node", {Backend::node, seconds(30)}, false, fast},
   };
 }
 

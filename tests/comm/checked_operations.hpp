@@ -56,8 +56,20 @@ class CheckedReduction {
     ticket = communicator.start_reduce(arguments);
   }
 
-  /// Takes all pieces and checks them.
+  /// Takes all pieces and checks them, and waits for the end.
   void take_all() {
+    ASSERT_NO_FATAL_FAILURE(take_pieces());
+    end();
+  }
+
+  /// The other ranks have to take theirs before it returns.
+  void end() {
+    ticket->wait();
+    // The bucket may be written again: nobody may see this.
+    std::memset(bucket.get(), 0xff, static_cast<std::size_t>(bytes_));
+  }
+
+  void take_pieces() {
     const std::int64_t shard = shards_.size(rank_);
     std::int64_t done = 0;
     while (const Contributions* piece = ticket->next()) {
@@ -73,8 +85,6 @@ class CheckedReduction {
     EXPECT_EQ(done, shard);
     EXPECT_EQ(ticket->next(), nullptr);
     EXPECT_TRUE(ticket->test());
-    // The bucket may be written again: nobody may see this.
-    std::memset(bucket.get(), 0xff, static_cast<std::size_t>(bytes_));
   }
 
  private:

@@ -121,7 +121,10 @@ TEST_P(ArgumentChecks, NothingAtNullIsFine) {
   communicator->scatter(nullptr, nullptr, empty, 8, 0, {});
   ReduceArguments reduce;
   reduce.shards = empty;
-  EXPECT_EQ(communicator->start_reduce(reduce)->next(), nullptr);
+  const ReductionTicket reduction = communicator->start_reduce(reduce);
+  EXPECT_THROW(reduction->wait(), InvalidArgument);
+  EXPECT_EQ(reduction->next(), nullptr);
+  reduction->wait();
   GatherArguments gather;
   gather.shards = empty;
   communicator->start_all_gather(gather)->wait();

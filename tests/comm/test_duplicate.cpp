@@ -76,12 +76,14 @@ TEST_P(Duplicate, IsInNoOrderWithTheOriginal) {
     CheckedGather g1(first, DType::float32, shards, turned);
     CheckedReduction r2(second, DType::float32, shards, one_piece, !turned);
     CheckedGather g2(second, DType::float32, shards, !turned);
-    r2.take_all();
+    r2.take_pieces();
     g2.ticket->wait();
-    r1.take_all();
+    r1.take_pieces();
     g1.ticket->wait();
     g1.check();
     g2.check();
+    r1.end();
+    r2.end();
   }
 }
 

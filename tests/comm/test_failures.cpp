@@ -21,9 +21,26 @@ namespace {
 
 constexpr std::chrono::milliseconds bound(500);
 
-std::shared_ptr<Communicator> make_impatient() {
-  return make_communicator(MPI_COMM_WORLD, {Backend::mpi, bound});
+std::shared_ptr<Communicator> make_impatient(Backend backend) {
+  return make_communicator(MPI_COMM_WORLD, {backend, bound});
 }
+
+class OverSharing : public testing::TestWithParam<Backend> {};
+class MissingRank : public OverSharing {};
+class Mismatch : public OverSharing {};
+class Failures : public OverSharing {};
+
+std::string name_of_backend(const testing::TestParamInfo<Backend>& info) {
+  return info.param == Backend::mpi ? "mpi" : "node";
+}
+
+#define OVER_MPI_AND_NODE(fixture)                                       \
+  INSTANTIATE_TEST_SUITE_P(Backends, fixture,                            \
+                           testing::Values(Backend::mpi, Backend::node), \
+                           name_of_backend)
+OVER_MPI_AND_NODE(MissingRank);
+OVER_MPI_AND_NODE(Mismatch);
+OVER_MPI_AND_NODE(Failures);
 
 enum class Waiting { all, rank_0 };
 
@@ -31,10 +48,11 @@ enum class Waiting { all, rank_0 };
 enum class Rank0 { knows, guesses };
 
 /// Rank 1 does not make the call; every rank that waits must say so.
-void expect_rank_1_missing(const Call& call, const std::string& name,
+void expect_rank_1_missing(Backend backend, const Call& call,
+                           const std::string& name,
                            Waiting waiting = Waiting::all,
                            Rank0 knows = Rank0::knows) {
-  const auto communicator = make_impatient();
+  const auto communicator = make_impatient(backend);
   const OwnComm own;
   if (world_rank() != 1) {
     const std::string message =
@@ -55,14 +73,16 @@ void expect_rank_1_missing(const Call& call, const std::string& name,
 
 const ShardTable one_each() { return ShardTable::uniform(world_size(), 1); }
 
-TEST(MissingRank, InABarrier) {
-  expect_rank_1_missing([](Communicator& c) { c.barrier({"end of epoch"}); },
-                        "end of epoch", Waiting::all,
-                        world_size() == 2 ? Rank0::knows : Rank0::guesses);
+TEST_P(MissingRank, InABarrier) {
+  expect_rank_1_missing(
+      GetParam(), [](Communicator& c) { c.barrier({"end of epoch"}); },
+      "end of epoch", Waiting::all,
+      world_size() == 2 ? Rank0::knows : Rank0::guesses);
 }
 
-TEST(MissingRank, InAnAllGather) {
+TEST_P(MissingRank, InAnAllGather) {
   expect_rank_1_missing(
+      GetParam(),
       [](Communicator& c) {
         std::vector<int> all(static_cast<std::size_t>(c.size()));
         const int own = 3;
@@ -71,8 +91,9 @@ TEST(MissingRank, InAnAllGather) {
       "handshake");
 }
 
-TEST(MissingRank, AsRootOfABroadcast) {
+TEST_P(MissingRank, AsRootOfABroadcast) {
   expect_rank_1_missing(
+      GetParam(),
       [](Communicator& c) {
         double value = 0;
         c.broadcast(&value, sizeof(value), 1, {"step"});
@@ -80,8 +101,9 @@ TEST(MissingRank, AsRootOfABroadcast) {
       "step", Waiting::all, world_size() == 2 ? Rank0::knows : Rank0::guesses);
 }
 
-TEST(MissingRank, AsRootOfAScatter) {
+TEST_P(MissingRank, AsRootOfAScatter) {
   expect_rank_1_missing(
+      GetParam(),
       [](Communicator& c) {
         double value = 0;
         c.scatter(nullptr, &value, one_each(), sizeof(value), 1, {"state"});
@@ -89,8 +111,9 @@ TEST(MissingRank, AsRootOfAScatter) {
       "state");
 }
 
-TEST(MissingRank, InAGather) {
+TEST_P(MissingRank, InAGather) {
   expect_rank_1_missing(
+      GetParam(),
       [](Communicator& c) {
         std::vector<double> all(static_cast<std::size_t>(c.size()));
         const double value = 1;
@@ -99,8 +122,9 @@ TEST(MissingRank, InAGather) {
       "state", Waiting::rank_0);
 }
 
-TEST(MissingRank, InAReduction) {
+TEST_P(MissingRank, InAReduction) {
   expect_rank_1_missing(
+      GetParam(),
       [](Communicator& c) {
         CheckedReduction reduction(c, DType::float32,
                                    ShardTable::uniform(c.size(), 1000),
@@ -110,8 +134,9 @@ TEST(MissingRank, InAReduction) {
       "reduce of bucket 2");
 }
 
-TEST(MissingRank, InAGatherOfABucket) {
+TEST_P(MissingRank, InAGatherOfABucket) {
   expect_rank_1_missing(
+      GetParam(),
       [](Communicator& c) {
         CheckedGather gather(c, DType::float32,
                              ShardTable::uniform(c.size(), 1000), 5);
@@ -120,8 +145,8 @@ TEST(MissingRank, InAGatherOfABucket) {
       "all-gather of bucket 5");
 }
 
-TEST(MissingRank, InOneOfSeveralReductions) {
-  const auto communicator = make_impatient();
+TEST_P(MissingRank, InOneOfSeveralReductions) {
+  const auto communicator = make_impatient(GetParam());
   const OwnComm own;
   const ShardTable shards = ShardTable::uniform(world_size(), 1000);
   CheckedReduction first(*communicator, DType::float32, shards, {64, 1}, 0);
@@ -143,8 +168,9 @@ TEST(MissingRank, InOneOfSeveralReductions) {
 }
 
 /// Both calls are made, on rank 0 and on the others; no rank may succeed.
-void expect_mismatch(const Call& on_rank_0, const Call& on_others) {
-  const auto communicator = make_impatient();
+void expect_mismatch(Backend backend, const Call& on_rank_0,
+                     const Call& on_others) {
+  const auto communicator = make_impatient(backend);
   const OwnComm own;
   const Call& call = world_rank() == 0 ? on_rank_0 : on_others;
   const std::string message =
@@ -154,17 +180,18 @@ void expect_mismatch(const Call& on_rank_0, const Call& on_others) {
   meet(own);
 }
 
-TEST(Mismatch, BarrierAgainstBroadcast) {
+TEST_P(Mismatch, BarrierAgainstBroadcast) {
   std::int64_t value = world_rank();
   expect_mismatch(
-      [](Communicator& c) { c.barrier({}); },
+      GetParam(), [](Communicator& c) { c.barrier({}); },
       [&](Communicator& c) { c.broadcast(&value, sizeof(value), 0, {}); });
   EXPECT_EQ(value, world_rank()) << "garbage was received";
 }
 
-TEST(Mismatch, ReductionAgainstGatherOfTheSameBucket) {
+TEST_P(Mismatch, ReductionAgainstGatherOfTheSameBucket) {
   const ShardTable shards = ShardTable::uniform(world_size(), 8);
   expect_mismatch(
+      GetParam(),
       [&](Communicator& c) {
         CheckedReduction(c, DType::float32, shards, {1 << 20, 1}, 0)
             .ticket->next();
@@ -174,19 +201,20 @@ TEST(Mismatch, ReductionAgainstGatherOfTheSameBucket) {
       });
 }
 
-TEST(Mismatch, OfTheBucket) {
+TEST_P(Mismatch, OfTheBucket) {
   const ShardTable shards = ShardTable::uniform(world_size(), 8);
   const auto gather = [&](int bucket) {
     return [&shards, bucket](Communicator& c) {
       CheckedGather(c, DType::float32, shards, bucket).ticket->wait();
     };
   };
-  expect_mismatch(gather(0), gather(1));
+  expect_mismatch(GetParam(), gather(0), gather(1));
 }
 
-TEST(Mismatch, OneCallMore) {
+TEST_P(Mismatch, OneCallMore) {
   // The others' barrier is rank 0's second one.
   expect_mismatch(
+      GetParam(),
       [](Communicator& c) {
         std::int64_t value = 0;
         c.broadcast(&value, sizeof(value), 0, {});
@@ -195,7 +223,7 @@ TEST(Mismatch, OneCallMore) {
       [](Communicator& c) { c.barrier({}); });
 }
 
-TEST(Mismatch, OfTheSize) {
+TEST_P(Mismatch, OfTheSize) {
   for (const std::int64_t more : {8, 100'000}) {
     const auto gather = [](std::int64_t bytes) {
       return [bytes](Communicator& c) {
@@ -205,23 +233,23 @@ TEST(Mismatch, OfTheSize) {
         c.all_gather(own.data(), bytes, all.data(), {"names"});
       };
     };
-    expect_mismatch(gather(8), gather(8 + more));
-    expect_mismatch(gather(8 + more), gather(8));
+    expect_mismatch(GetParam(), gather(8), gather(8 + more));
+    expect_mismatch(GetParam(), gather(8 + more), gather(8));
   }
 }
 
-TEST(Mismatch, OfTheShards) {
+TEST_P(Mismatch, OfTheShards) {
   const auto gather = [](std::int64_t shard) {
     return [shard](Communicator& c) {
       CheckedGather(c, DType::float32, ShardTable::uniform(c.size(), shard), 4)
           .ticket->wait();
     };
   };
-  expect_mismatch(gather(100), gather(104));
+  expect_mismatch(GetParam(), gather(100), gather(104));
 }
 
-TEST(Mismatch, IsExplained) {
-  const auto communicator = make_impatient();
+TEST(MismatchOfMessages, IsExplained) {
+  const auto communicator = make_impatient(Backend::mpi);
   const OwnComm own;
   std::vector<char> data(64);
   const auto gather_of = [&](std::int64_t shard) {
@@ -239,7 +267,7 @@ TEST(Mismatch, IsExplained) {
   }
   meet(own);
 
-  const auto other = make_impatient();
+  const auto other = make_impatient(Backend::mpi);
   if (world_rank() == 1) other->gather(&data[0], nullptr, one_each(), 1, 0, {});
   meet(own);
   if (world_rank() == 0) {
@@ -251,11 +279,11 @@ TEST(Mismatch, IsExplained) {
   meet(own);
 }
 
-TEST(Failures, LeaveOtherCommunicatorsAlone) {
-  const auto good = make_communicator(MPI_COMM_WORLD,
-                                      {Backend::mpi, std::chrono::seconds(30)});
+TEST_P(Failures, LeaveOtherCommunicatorsAlone) {
+  const auto good =
+      make_communicator(MPI_COMM_WORLD, {GetParam(), std::chrono::seconds(30)});
   {
-    const auto bad = make_impatient();
+    const auto bad = make_impatient(GetParam());
     const OwnComm own;
     if (world_rank() == 0) {
       EXPECT_THROW(bad->barrier({}), CommunicationError);

@@ -24,8 +24,9 @@ TEST(MakeCommunicator, ChoosesByTheNumberOfRanks) {
   if (world_size() == 1) {
     EXPECT_EQ(text, "self: 1 rank (the communicator has one rank)");
   } else {
-    EXPECT_EQ(text, "mpi: " + std::to_string(world_size()) +
-                        " ranks, pairwise messages");
+    EXPECT_EQ(text,
+              "node: " + std::to_string(world_size()) +
+                  " ranks that read one another's memory (all share a node)");
   }
 }
 

@@ -95,6 +95,7 @@ TEST_P(Reduction, AdvancesWithoutWaiting) {
       while (!other.ticket->test()) std::this_thread::yield();
       EXPECT_EQ(value_at(piece->parts[0].data, piece->dtype, 0), before);
     }
+    other.end();
   }
 }
 

@@ -128,6 +128,7 @@ TEST_F(Reductions, GiveTheirPiecesOneAfterAnother) {
       Clock::now() - posted,
       latency + nanoseconds(4 * (shards.total() - shards.size(rank)) * 10'000));
   EXPECT_TRUE(ticket->test());
+  ticket->wait();
 }
 
 TEST_F(Reductions, TestToldTheTruth) {
@@ -240,6 +241,7 @@ TEST_F(Sources, OfAReductionMustStayButForTheOwnShard) {
     EXPECT_NE(reduction.ticket->next(), nullptr);
     static_cast<float*>(reduction.bucket.get())[shards.range(peer).begin] = 500;
     EXPECT_EQ(reduction.ticket->next(), nullptr);
+    reduction.ticket->wait();
   };
   write_to(rank);
   if (size > 1) {
@@ -270,6 +272,7 @@ TEST_F(SimulatedLinkTest, AllocatesNothingInASteadyState) {
     for (ReductionTicket* ticket : {&first, &second}) {
       while ((*ticket)->next() != nullptr) {
       }
+      (*ticket)->wait();
       ticket->reset();
     }
     const Ticket third = communicator->start_all_gather(gather);

@@ -49,9 +49,12 @@ class SteadyState : public OverBackends {
       while (const Contributions* piece = reductions[bucket]->next()) {
         seen += piece->range.size();
       }
-      reductions[bucket].reset();
       gathers[bucket] =
           communicator->start_all_gather(gather_arguments(bucket));
+    }
+    for (ReductionTicket& reduction : reductions) {
+      reduction->wait();
+      reduction.reset();
     }
     communicator->all_reduce_sum(std::span(norms), {"norm"});
     communicator->all_reduce(std::span(flags), Extremum::maximum, {"found"});

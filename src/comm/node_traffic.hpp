@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The operations of this rank in shared memory, in the order of their start,
+// and the one routine that waits for the other ranks of the node.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <kzero/communicator.hpp>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "comm/health.hpp"
+#include "comm/node_memory.hpp"
+#include "comm/node_seats.hpp"
+#include "comm/wait_clock.hpp"
+
+namespace kzero::detail {
+
+class NodeTraffic;
+
+/// A reduction or a gather of a bucket.
+class NodeOperation {
+ public:
+  NodeOperation(const NodeOperation&) = delete;
+  NodeOperation& operator=(const NodeOperation&) = delete;
+
+ protected:
+  explicit NodeOperation(NodeTraffic& traffic) : traffic_(traffic) {}
+  ~NodeOperation() = default;
+
+  /// Announces it. range: the elements of the bucket that peers read of this
+  /// rank; memory that they cannot read is copied to some that they can.
+  void post(NodeCall call, const Subject& subject, DType dtype,
+            const ShardTable& shards, const void* bucket, Range range);
+
+  /// Whether a peer has announced the same; checked once. Throws
+  /// CommunicationError when it has announced something else.
+  bool has_come(int peer);
+  /// Where the peer's bucket is here. It has come.
+  const std::byte* open(int peer);
+  /// Whether all have done what they had to.
+  bool is_done_by(int peer) const;
+  bool is_done() const;
+  /// This rank needs nothing more of its peers' buckets. It is announced.
+  void set_done();
+  /// It has ended.
+  void retire() noexcept;
+
+  NodeTraffic& traffic_;
+  ShardTable shards_;
+  Subject subject_;
+  NodeRecord record_;
+
+ private:
+  friend class NodeTraffic;
+
+  /// Goes on without a wait. It is announced.
+  virtual void advance() = 0;
+  /// Whether advance() has something to do that a peer has not announced yet.
+  virtual bool lacks(int peer) const = 0;
+
+  std::uint64_t number_ = 0;
+  std::shared_ptr<NodeRegion> region_;
+  std::shared_ptr<void> copy_;  // of memory that peers cannot read
+  std::int64_t copied_bytes_ = 0;
+  std::vector<std::uint8_t> come_;  // by peer
+};
+
+class NodeTraffic {
+ public:
+  /// ranks: of the communicator, by their place in the node.
+  NodeTraffic(NodeSeats seats, std::vector<int> ranks,
+              std::shared_ptr<NodeMemory> memory,
+              std::chrono::milliseconds timeout,
+              std::shared_ptr<Health> health);
+  ~NodeTraffic();
+  NodeTraffic(const NodeTraffic&) = delete;
+  NodeTraffic& operator=(const NodeTraffic&) = delete;
+
+  int size() const { return seats_.ranks(); }
+  int self() const { return seats_.self(); }
+  int rank_of(int peer) const { return ranks_[static_cast<std::size_t>(peer)]; }
+  const NodeSeats& seats() const { return seats_; }
+  NodeMemory& memory() const { return *memory_; }
+  const std::shared_ptr<NodeMemory>& shared_memory() const { return memory_; }
+  const std::shared_ptr<Health>& health() const { return health_; }
+
+  /// Everything goes on as far as it can without a wait.
+  void progress();
+
+  /// Waits while lacks(peer) for any other rank of the node, and lets
+  /// everything go on, also what other communicators of this process have
+  /// under way: peers may wait for that first. Throws CommunicationError after
+  /// the timeout, which says who is missing.
+  template <class Lacks>
+  void wait(const Subject& subject, const Lacks& lacks);
+
+  /// Takes what gathers need of the other ranks: before a call that lets
+  /// nothing go on here, for which they may wait. Throws as wait() does.
+  void finish_gathers(const Subject& subject);
+
+  /// The number of the next call of a collective, by whatever way it goes.
+  std::int64_t count_call() { return calls_++; }
+
+  /// Makes the communicator unusable, here and for who waits for this rank.
+  void break_off(const Subject& subject, std::string_view why) noexcept;
+  [[noreturn]] void fail(const std::string& message);
+
+  /// Throws unless a peer's record is what is expected of it.
+  void require_same(const NodeRecord& found, const NodeRecord& expected,
+                    const Subject& subject, int peer);
+
+  template <class F>
+  decltype(auto) run(const Subject& subject, F&& part) {
+    const std::lock_guard lock(busy_);
+    health_->require(subject);
+    try {
+      return part();
+    } catch (const std::exception& error) {
+      break_off(subject, error.what());
+      throw;
+    }
+  }
+
+ private:
+  friend class NodeOperation;
+
+  static void progress_of_all(const NodeTraffic& but) noexcept;
+  void add(NodeOperation& operation);
+  void remove(NodeOperation& operation) noexcept;
+  bool has_room(std::uint64_t number) const;
+  void announce();
+  [[noreturn]] void time_out(const Subject& subject, const std::string& time,
+                             const std::vector<int>& missing);
+  [[noreturn]] void fail_without(const Subject& subject, int peer);
+  /// After so many looks that found nothing.
+  void relax(int looks, int peer, std::uint32_t bell) const;
+
+  NodeSeats seats_;
+  std::vector<int> ranks_;
+  std::shared_ptr<NodeMemory> memory_;
+  std::chrono::milliseconds timeout_;
+  std::shared_ptr<Health> health_;
+  std::recursive_mutex busy_;  // during every call, and for who helps
+  std::int64_t calls_ = 0;
+  std::uint64_t started_ = 0;
+  std::uint64_t announced_ = 0;
+  std::vector<NodeOperation*> live_;  // not done by all, in order
+};
+
+template <class Lacks>
+void NodeTraffic::wait(const Subject& subject, const Lacks& lacks) {
+  WaitClock clock(timeout_);
+  int peer = 0;
+  for (int looks = 0;; ++looks) {
+    progress();
+    // Read first: what rings after this wakes.
+    std::uint32_t bell = peer < size() ? seats_.bell(peer) : 0;
+    if (peer < size() && (peer == self() || !lacks(peer))) {
+      for (peer = 0; peer < size(); ++peer)
+        if (peer != self() && lacks(peer)) break;
+      if (peer == size()) return;
+      continue;
+    }
+    if (seats_.seat(peer).gone.load(std::memory_order_acquire) != 0)
+      fail_without(subject, peer);
+    if (clock.expired()) {
+      std::vector<int> missing;
+      for (int each = 0; each < size(); ++each)
+        if (each != self() && lacks(each)) missing.push_back(rank_of(each));
+      time_out(subject, clock.text(), missing);
+    }
+    if (looks % 32 == 31) progress_of_all(*this);
+    relax(looks, peer, bell);
+  }
+}
+
+}  // namespace kzero::detail

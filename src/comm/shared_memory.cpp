@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "comm/shared_memory.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <kzero/error.hpp>
+#include <utility>
+
+#include "comm/aligned_memory.hpp"
+#include "core/hash.hpp"
+#include "core/message.hpp"
+
+#ifdef __linux__
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#endif
+
+namespace kzero::detail {
+
+SharedMemory::~SharedMemory() {
+#ifdef __linux__
+  if (data_ != nullptr) (void)munmap(data_, static_cast<std::size_t>(bytes_));
+#endif
+  close();
+}
+
+SharedMemory::SharedMemory(SharedMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
+  SharedMemory mine(std::move(other));
+  std::swap(data_, mine.data_);
+  std::swap(bytes_, mine.bytes_);
+  std::swap(descriptor_, mine.descriptor_);
+  return *this;
+}
+
+void SharedMemory::leak() noexcept {
+  detail::leak(std::exchange(data_, nullptr));
+  descriptor_ = -1;
+}
+
+#ifdef __linux__
+
+namespace {
+
+constexpr std::int64_t huge_page = std::int64_t{2} << 20;
+
+[[noreturn]] void fail(const char* what, std::int64_t bytes) {
+  const int code = errno;
+  throw Error(concat("shared memory of ", bytes, " bytes: ", what, " failed (",
+                     std::strerror(code),
+                     "): raise the limit (ulimit -a, memory of the job) or "
+                     "choose backend mpi"));
+}
+
+/// What MADV_HUGEPAGE is given to pays from one huge page on.
+std::int64_t whole_pages(std::int64_t bytes) {
+  const std::int64_t page =
+      bytes >= huge_page ? huge_page : sysconf(_SC_PAGESIZE);
+  return bytes < 1 ? page : (bytes + page - 1) / page * page;
+}
+
+}  // namespace
+
+SharedMemory SharedMemory::create(std::int64_t bytes) {
+  SharedMemory memory;
+  bytes = whole_pages(bytes);
+  // To be told of the limit, and not to be ended by it.
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      static_cast<rlim_t>(bytes) > limit.rlim_cur) {
+    errno = EFBIG;
+    fail("its file", bytes);
+  }
+  memory.descriptor_ = memfd_create("kzero", MFD_CLOEXEC);
+  if (memory.descriptor_ < 0) fail("memfd_create", bytes);
+  if (ftruncate(memory.descriptor_, bytes) != 0) fail("ftruncate", bytes);
+  memory.map(memory.descriptor_, bytes, Access::write);
+  return memory;
+}
+
+SharedMemory SharedMemory::open(std::int64_t process, int descriptor,
+                                std::int64_t bytes, Access access) {
+  const std::string path = concat("/proc/", process, "/fd/", descriptor);
+  const int own = ::open(
+      path.c_str(), (access == Access::write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (own < 0) fail(path.c_str(), bytes);
+  SharedMemory memory;
+  try {
+    memory.map(own, bytes, access);
+  } catch (...) {
+    (void)::close(own);
+    throw;
+  }
+  (void)::close(own);
+  return memory;
+}
+
+void SharedMemory::map(int descriptor, std::int64_t bytes, Access access) {
+  // What lies behind the end of a file cannot be read.
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0 || status.st_size < bytes) {
+    errno = EINVAL;
+    fail("its size", bytes);
+  }
+  const int protection =
+      access == Access::write ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* const data = mmap(nullptr, static_cast<std::size_t>(bytes), protection,
+                          MAP_SHARED, descriptor, 0);
+  if (data == MAP_FAILED) fail("mmap", bytes);
+  data_ = static_cast<std::byte*>(data);
+  bytes_ = bytes;
+  // A refusal costs speed alone.
+  if (bytes >= huge_page)
+    (void)madvise(data, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+}
+
+void SharedMemory::close() noexcept {
+  if (descriptor_ >= 0) (void)::close(std::exchange(descriptor_, -1));
+}
+
+std::string shared_memory_problem() {
+  for (const auto& [resource, name] :
+       {std::pair{RLIMIT_AS, "ulimit -v"}, {RLIMIT_FSIZE, "ulimit -f"}}) {
+    rlimit limit{};
+    if (getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      return concat(name, " limits it");
+  }
+  return {};
+}
+
+std::uint64_t shared_memory_place() {
+  std::array<char, 256> host{};
+  (void)gethostname(host.data(), host.size() - 1);
+  std::uint64_t place = hash(host.data(), host.size());
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  place = hash(boot.data(), boot.size(), place);
+  struct stat processes {};
+  if (stat("/proc/self/ns/pid", &processes) == 0)
+    place = hash(&processes.st_ino, sizeof processes.st_ino, place);
+  return place;
+}
+
+std::int64_t process_id() { return getpid(); }
+
+#else
+
+namespace {
+
+constexpr const char* not_here = "this system has no memfd_create";
+
+}  // namespace
+
+SharedMemory SharedMemory::create(std::int64_t) { throw Error(not_here); }
+
+SharedMemory SharedMemory::open(std::int64_t, int, std::int64_t, Access) {
+  throw Error(not_here);
+}
+
+void SharedMemory::close() noexcept {}
+
+std::string shared_memory_problem() { return not_here; }
+
+std::uint64_t shared_memory_place() { return 0; }
+
+std::int64_t process_id() { return 0; }
+
+#endif
+
+}  // namespace kzero::detail

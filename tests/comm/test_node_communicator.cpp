@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// What only ranks that share memory have: the choice, the fall back to
+// messages, memory that peers cannot read, and that nothing is left.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <kzero/error.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/backends.hpp"
+#include "comm/checked_operations.hpp"
+#include "comm/failures.hpp"
+#include "comm/world.hpp"
+
+namespace kzero::test {
+namespace {
+
+using std::chrono::seconds;
+
+std::shared_ptr<Communicator> make_node(
+    std::chrono::milliseconds timeout = seconds(30)) {
+  return make_communicator(MPI_COMM_WORLD, {Backend::node, timeout});
+}
+
+/// Bytes of the library's shared memory that this process maps.
+std::int64_t mapped_bytes() {
+  std::ifstream maps("/proc/self/maps");
+  std::int64_t bytes = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("memfd:kzero") == std::string::npos) continue;
+    char* end = nullptr;
+    const auto begin = std::strtoll(line.c_str(), &end, 16);
+    bytes += std::strtoll(end + 1, nullptr, 16) - begin;
+  }
+  return bytes;
+}
+
+class Limit {
+ public:
+  Limit(int resource, rlim_t value) : resource_(resource) {
+    getrlimit(resource_, &before_);
+    const rlimit limit{value, before_.rlim_max};
+    setrlimit(resource_, &limit);
+  }
+  ~Limit() { setrlimit(resource_, &before_); }
+
+ private:
+  int resource_;
+  rlimit before_{};
+};
+
+TEST(NodeCommunicator, FallsBackToMessagesOnAllRanks) {
+  if (world_size() == 1) GTEST_SKIP() << "for more than one rank";
+  const int last = world_size() - 1;
+  for (const auto& [resource, name] :
+       {std::pair{RLIMIT_AS, "ulimit -v"}, {RLIMIT_FSIZE, "ulimit -f"}}) {
+    std::optional<Limit> limit;
+    if (world_rank() == last) limit.emplace(resource, rlim_t{1} << 45);
+    const auto communicator = make_node();
+    const std::string text = communicator->describe();
+    EXPECT_EQ(text.find("mpi: "), 0u) << text;
+    expect_part(text, "(chosen by option); (no shared memory: ");
+    expect_part(text, std::string(name) + " limits it (rank " +
+                          std::to_string(last) + ")");
+    CheckedReduction(*communicator, DType::float32,
+                     ShardTable::uniform(world_size(), 10), {1 << 20, 1}, 0)
+        .take_all();
+  }
+}
+
+class BackendVariable : public testing::Test {
+ protected:
+  void TearDown() override { unsetenv("KZERO_BACKEND"); }
+};
+
+TEST_F(BackendVariable, TakesThePlaceOfAutomatic) {
+  if (world_size() == 1) GTEST_SKIP() << "for more than one rank";
+  for (const std::string name : {"mpi", "node"}) {
+    setenv("KZERO_BACKEND", name.c_str(), 1);
+    const std::string text = make_communicator(MPI_COMM_WORLD)->describe();
+    EXPECT_EQ(text.find(name + ": "), 0u) << text;
+    expect_part(text, "(chosen by KZERO_BACKEND)");
+  }
+  setenv("KZERO_BACKEND", "mpi", 1);
+  expect_part(make_node()->describe(), "node: ");
+  setenv("KZERO_BACKEND", "automatic", 1);
+  expect_part(make_communicator(MPI_COMM_WORLD)->describe(), "node: ");
+}
+
+TEST_F(BackendVariable, IsRefusedOnAllRanksWhenItIsWrongOnOne) {
+  setenv("KZERO_BACKEND", world_rank() == 0 ? "shared" : "mpi", 1);
+  const std::string message =
+      message_of<InvalidArgument>([] { make_communicator(MPI_COMM_WORLD); });
+  expect_part(message, "KZERO_BACKEND is \"shared\": set it to automatic, mpi");
+}
+
+TEST_F(BackendVariable, IsTheSameOnAllRanks) {
+  if (world_size() == 1) GTEST_SKIP() << "for more than one rank";
+  setenv("KZERO_BACKEND", world_rank() == 1 ? "node" : "mpi", 1);
+  const std::string message =
+      message_of<InvalidArgument>([] { make_communicator(MPI_COMM_WORLD); });
+  expect_part(message,
+              "backends differ between the ranks of a communicator (rank 0: "
+              "mpi, rank 1: node)");
+}
+
+TEST(NodeCommunicator, NamesWhatAPeerCallsInstead) {
+  if (world_size() == 1) GTEST_SKIP() << "for more than one rank";
+  const auto communicator = make_node();
+  const ShardTable shards = ShardTable::uniform(world_size(), 8);
+  const std::string message = message_of<CommunicationError>([&] {
+    if (world_rank() == 0)
+      CheckedGather(*communicator, DType::bfloat16, shards, 5).ticket->wait();
+    else
+      CheckedReduction(*communicator, DType::float32, shards, {1 << 20, 1}, 4)
+          .ticket->next();
+  });
+  if (world_rank() > 0 && message.find("has given") == std::string::npos)
+    expect_part(message, "rank 0 calls an all-gather of a bucket");
+  EXPECT_NE(message, "");
+  expect_unusable(*communicator, message);
+}
+
+// Well before the timeout.
+TEST(NodeCommunicator, LearnsThatAPeerHasGivenUp) {
+  if (world_size() == 1) GTEST_SKIP() << "for more than one rank";
+  const auto communicator = make_node(std::chrono::minutes(10));
+  const ShardTable shards = ShardTable::uniform(world_size(), 8);
+  if (world_rank() == 0) {
+    CheckedReduction(*communicator, DType::float32, shards, {1 << 20, 1}, 3);
+    return;
+  }
+  const std::string message = message_of<CommunicationError>(
+      [&] { communicator->barrier({"end of epoch"}); });
+  if (world_size() == 2)
+    expect_part(message, "rank 0 has given the communicator up");
+  expect_unusable(*communicator, "end of epoch");
+}
+
+TEST(NodeCommunicator, HasRoomForManyOperations) {
+  const auto communicator = make_node();
+  const ShardTable shards = ShardTable::uniform(world_size(), 3);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<CheckedReduction> reductions;
+    std::vector<CheckedGather> gathers;
+    for (int i = 0; i < 300; ++i) {
+      reductions.emplace_back(*communicator, DType::float32, shards,
+                              Cut{1 << 20, 1}, i);
+      gathers.emplace_back(*communicator, DType::float16, shards, i);
+    }
+    for (CheckedReduction& each : reductions)
+      ASSERT_NO_FATAL_FAILURE(each.take_pieces());
+    for (CheckedReduction& each : reductions) each.end();
+    for (CheckedGather& each : gathers) {
+      each.ticket->wait();
+      each.check();
+    }
+  }
+}
+
+// Of one rank, of all, and growing.
+TEST(NodeCommunicator, TakesMemoryThatPeersCannotRead) {
+  const auto communicator = make_node();
+  const int rank = world_rank();
+  for (const std::int64_t shard : {0, 5, 3000, 100}) {
+    for (const int whose : {-1, 0, world_size() - 1}) {
+      const ShardTable shards = ShardTable::uniform(world_size(), shard);
+      std::vector<std::byte> own =
+          make_bucket(DType::float64, shards.total(), rank);
+      std::shared_ptr<void> shared = allocate_copy(*communicator, own);
+      void* const bucket =
+          whose == -1 || whose == rank ? own.data() : shared.get();
+      ReduceArguments reduce;
+      reduce.bucket = bucket;
+      reduce.dtype = DType::float64;
+      reduce.shards = shards;
+      const ReductionTicket reduction = communicator->start_reduce(reduce);
+      while (const Contributions* piece = reduction->next())
+        for (const Contribution& part : piece->parts)
+          for (std::int64_t i = 0; i < shard; ++i)
+            ASSERT_EQ(value_at(part.data, DType::float64, i),
+                      element(part.first_rank, rank * shard + i));
+      reduction->wait();
+      GatherArguments gather;
+      gather.bucket = bucket;
+      gather.dtype = DType::float64;
+      gather.shards = shards;
+      communicator->start_all_gather(gather)->wait();
+      for (int peer = 0; peer < world_size(); ++peer)
+        for (std::int64_t i = 0; i < shard; ++i)
+          ASSERT_EQ(value_at(bucket, DType::float64, peer * shard + i),
+                    element(peer, peer * shard + i));
+    }
+  }
+}
+
+// A rank that needs nothing more lets its peers end.
+TEST(NodeCommunicator, OneMayLeaveAGather) {
+  const auto communicator = make_node();
+  const ShardTable shards = ShardTable::uniform(world_size(), 100);
+  const OwnComm own;
+  CheckedGather gather(*communicator, DType::float32, shards, 0);
+  if (world_rank() == 0) {
+    gather.ticket->leave();
+    meet(own);
+    gather.ticket->wait();
+  } else {
+    gather.ticket->wait();
+    gather.check();
+    meet(own);
+  }
+}
+
+TEST(NodeCommunicator, GivesAllMemoryBack) {
+  const OwnComm own;
+  const std::int64_t before = mapped_bytes();
+  constexpr std::int64_t bytes = std::int64_t{8} << 20;
+  {
+    const auto communicator = make_node();
+    const ShardTable shards = ShardTable::uniform(world_size(), bytes / 4);
+    for (int round = 0; round < 3; ++round) {
+      CheckedReduction(*communicator, DType::float32, shards, {1 << 20, 1}, 0)
+          .take_all();
+      // Peers unmap what they had beside their own.
+      EXPECT_LT(mapped_bytes() - before, bytes);
+    }
+    const auto duplicate = communicator->duplicate();
+    duplicate->barrier({});
+  }
+  EXPECT_EQ(mapped_bytes(), before);
+  meet(own);
+}
+
+TEST(NodeCommunicator, RefusesMemoryThatThereIsNot) {
+  const auto communicator = make_node();
+  const std::string message =
+      message_of<Error>([&] { communicator->allocate(std::int64_t{1} << 60); });
+  expect_part(message, "shared memory of ");
+  expect_part(message, "choose backend mpi");
+  // It did no harm.
+  communicator->barrier({});
+}
+
+}  // namespace
+}  // namespace kzero::test
