@@ -26,7 +26,8 @@ struct Targets {
 // C1 is for two ranks, C3 for more of them than there are cores.
 Targets targets_of(const RankOptions& options, int ranks, int mebibytes) {
   if (ranks > 2) return {"C3", mebibytes <= 8 ? 3.0 : 1.5, 0};
-  return {"C1", options.malloc == Malloc::tuned ? 2.5 : 4.0, 0.85};
+  if (options.malloc == Malloc::tuned) return {"C1", 2.5, 0};
+  return {"C1", 4.0, 0.85};
 }
 
 void measure_size(Report& report, const RankOptions& options, Ranks& ranks,
