@@ -90,10 +90,19 @@ std::string Peer::line() {
   return result;
 }
 
-double Peer::round() {
-  std::fputs("round\n", to_);
+std::string Peer::ask(const std::string& request) {
+  std::fputs((request + '\n').c_str(), to_);
   std::fflush(to_);
-  const std::string answer = line();
+  return line();
+}
+
+void Peer::set_up(const std::string& what) {
+  const std::string answer = ask("set-up " + what);
+  if (answer != "ready") throw Error("a peer is not ready: " + answer);
+}
+
+double Peer::round() {
+  const std::string answer = ask("round");
   const double seconds = std::strtod(answer.c_str(), nullptr);
   if (!(seconds > 0)) throw Error("a peer answers no time: " + answer);
   return seconds;

@@ -24,10 +24,14 @@ class Peer {
   /// What it says behind "ready": its name and version.
   const std::string& name() const { return name_; }
 
+  /// Says what is to be measured, and waits until it is ready. Throws Error.
+  void set_up(const std::string& what);
+
   /// Lets it take one round; the seconds that it says. Throws Error.
   double round();
 
  private:
+  std::string ask(const std::string& request);
   std::string line();
 
   std::string name_;

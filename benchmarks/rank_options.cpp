@@ -22,6 +22,19 @@ std::map<std::string, B> backends() {
   return names;
 }
 
+template <class T>
+void add_choice(CLI::App& command, const char* option, T& value,
+                const std::map<std::string, T>& names, const char* what) {
+  std::vector<std::string> known;
+  for (const auto& name : names) known.push_back(name.first);
+  command
+      .add_option_function<std::string>(
+          option,
+          [names, &value](const std::string& name) { value = names.at(name); },
+          what)
+      ->check(CLI::IsMember(known));
+}
+
 // glibc takes large blocks from mmap and no threshold above 32 MiB, so mmap is
 // not to be used at all.
 void tune_malloc() {
@@ -46,27 +59,16 @@ std::shared_ptr<Communicator> RankOptions::start() const {
   return make_communicator(MPI_COMM_WORLD, with);
 }
 
-std::string name_of(Backend backend) {
-  for (const auto& [name, value] : backends<Backend>())
-    if (value == backend) return name;
-  return "unknown";
-}
-
 void add_options(CLI::App& command, RankOptions& options) {
   command
       .add_option("--rounds", options.rounds, "Of which the median is taken")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command
-      .add_option("--backend", options.backend,
-                  "Communicator that is measured: by name")
-      ->transform(
-          CLI::CheckedTransformer(backends<Backend>(), CLI::ignore_case));
-  command.add_option("--malloc", options.malloc, "Of this process")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Malloc>{{"usual", Malloc::usual},
-                                        {"tuned", Malloc::tuned}},
-          CLI::ignore_case));
+  add_choice(command, "--backend", options.backend, backends<Backend>(),
+             "Communicator that is measured");
+  add_choice(command, "--malloc", options.malloc,
+             {{"usual", Malloc::usual}, {"tuned", Malloc::tuned}},
+             "Of this process");
   command
       .add_option("--mib", options.mebibytes, "Sizes, instead of the case's")
       ->check(CLI::Range(1, 1 << 14))

@@ -6,7 +6,6 @@
 
 #include <kzero/communicator.hpp>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace CLI {
@@ -35,9 +34,6 @@ struct RankOptions {
   /// Over all ranks. Tunes malloc, if that is wanted.
   std::shared_ptr<Communicator> start() const;
 };
-
-/// Of the options, as --backend says it.
-std::string name_of(Backend backend);
 
 void add_options(CLI::App& command, RankOptions& options);
 

@@ -32,7 +32,8 @@ def read(lines):
                     {"case", "what", "ratio", "spread", "goal", "target"})
             missing = keys - result.keys()
         except (ValueError, TypeError, AttributeError):
-            raise BadResults(f"line {number} is no JSON object: {line.strip()}")
+            raise BadResults(
+                f"line {number} is no JSON object: {line.strip()}") from None
         if missing:
             raise BadResults(f"line {number} lacks {', '.join(sorted(missing))}")
         results.append(result)
@@ -45,7 +46,7 @@ def score(result):
         return None
     ratio, target = result["ratio"], result["target"]
     # A ratio that is no number is null in JSON.
-    if ratio is None or not ratio > 0:
+    if ratio is None or not 0 < ratio < math.inf:
         return 0.0
     return ratio / target if result["goal"] == "at_least" else target / ratio
 

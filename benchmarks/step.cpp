@@ -72,21 +72,16 @@ class LibraryStep {
   std::unique_ptr<ShardedOptimizer> optimizer_;
 };
 
-std::unique_ptr<Peer> torch_of(const StepOptions& options, const Ranks& ranks,
-                               const StepSize& size) {
+// On rank 0, which speaks with it.
+std::unique_ptr<Peer> torch_of(const StepOptions& options, const Ranks& ranks) {
   if (ranks.rank() != 0 || options.torch.empty()) return nullptr;
   std::vector<std::string> command = options.torch;
-  command.insert(command.end(),
-                 {"--ranks", std::to_string(ranks.size()), "--elements",
-                  std::to_string(size.elements), "--parameters",
-                  std::to_string(size.parameters)});
-  if (size.clip_norm)
-    command.insert(command.end(), {"--clip", std::to_string(*size.clip_norm)});
+  command.insert(command.end(), {"--ranks", std::to_string(ranks.size())});
   return std::make_unique<Peer>(command);
 }
 
 void measure_one(Report& report, const StepOptions& options, Ranks& ranks,
-                 const std::shared_ptr<Communicator>& communicator,
+                 const std::shared_ptr<Communicator>& communicator, Peer* torch,
                  const StepSize& size) {
   LibraryStep library(communicator, size, options.bucket_bytes);
   StepByHand by_hand(size, ranks.size(), ranks.rank());
@@ -96,14 +91,18 @@ void measure_one(Report& report, const StepOptions& options, Ranks& ranks,
   if (!(library.difference(by_hand.parameters()) < 1e-5))
     throw Error("the library's step and the one by hand differ");
 
-  const auto torch = torch_of(options, ranks, size);
+  if (torch != nullptr)
+    torch->set_up(std::to_string(size.elements) + ' ' +
+                  std::to_string(size.parameters) + ' ' +
+                  std::to_string(size.clip_norm.value_or(0)));
   std::vector<Candidate> candidates = {
       [&] { return ranks.time([&] { library.run(); }); },
       [&] { return ranks.time([&] { by_hand.run(); }); },
       [&] { return ranks.time([&] { by_hand.move_bytes(); }); }};
   if (!options.torch.empty())
-    candidates.push_back(
-        [&] { return ranks.from_first(torch ? torch->round() : 0.0); });
+    candidates.push_back([&] {
+      return ranks.from_first(torch != nullptr ? torch->round() : 0.0);
+    });
   const auto seconds = alternate(options.rounds, candidates);
 
   const std::string what = "step, " + std::to_string(ranks.size()) +
@@ -124,6 +123,7 @@ void measure_one(Report& report, const StepOptions& options, Ranks& ranks,
 void measure(Report& report, StepOptions options) {
   Ranks ranks;
   const auto communicator = options.start();
+  const auto torch = torch_of(options, ranks);
   for (const int mebi : options.sizes_or({16, 64}, {2}))
     for (const bool clip : {false, true}) {
       StepSize size;
@@ -131,7 +131,7 @@ void measure(Report& report, StepOptions options) {
           std::int64_t{64} * ranks.size() * size.parameters;
       size.elements = (std::int64_t{mebi} << 20) / unit * unit;
       if (clip) size.clip_norm = 1.0;
-      measure_one(report, options, ranks, communicator, size);
+      measure_one(report, options, ranks, communicator, torch.get(), size);
     }
 }
 

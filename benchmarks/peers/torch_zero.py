@@ -4,10 +4,13 @@
 ZeroRedundancyOptimizer with AdamW over gloo, float32 parameters and gradients,
 one thread a rank.
 
-Says "ready <name>" when its processes have taken a step, then answers each line
-of its input with the seconds of one more step: zeroing the gradients, the
-backward pass with DDP's reductions less the same pass without them, clipping,
-and the optimizer's step, which sends the parameters. The slowest rank counts.
+Says "ready <name>", then answers each line of its input:
+  set-up <elements> <parameters> <clip norm, 0 for none>
+      makes a model and takes two steps: "ready"
+  round
+      takes a step: its seconds, those of zeroing the gradients, the backward
+      pass with DDP's reductions less the same pass without them, clipping, and
+      the optimizer's step, which sends the parameters. The slowest rank counts.
 """
 import argparse
 import multiprocessing
@@ -54,11 +57,10 @@ def adamw_options():
 
 
 class Step:
-    def __init__(self, arguments):
-        self.clip = arguments.clip
+    def __init__(self, elements, parameters, clip):
+        self.clip = clip
         self.model = DistributedDataParallel(
-            Model(arguments.elements, arguments.parameters),
-            gradient_as_bucket_view=True)
+            Model(elements, parameters), gradient_as_bucket_view=True)
         self.optimizer = ZeroRedundancyOptimizer(
             self.model.parameters(), torch.optim.AdamW,
             parameters_as_bucket_view=True, lr=1e-3, **adamw_options())
@@ -74,7 +76,7 @@ class Step:
         begin = time.perf_counter()
         self.optimizer.zero_grad(set_to_none=False)
         self.model().backward()
-        if self.clip is not None:
+        if self.clip > 0:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
         self.optimizer.step()
         return time.perf_counter() - begin
@@ -85,37 +87,53 @@ class Step:
         return self.run() - alone
 
 
-def rank_of_job(rank, arguments, store, pipe):
+def rank_of_job(rank, ranks, store, pipe):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank,
-                            world_size=arguments.ranks)
-    step = Step(arguments)
-    step.run()
-    step.measure()
+                            world_size=ranks)
+    step = None
     pipe.send("ready")
-    while pipe.recv():
-        pipe.send(step.measure())
+    while request := pipe.recv():
+        if request == "round":
+            pipe.send(step.measure())
+            continue
+        step = None  # gives its memory back first
+        step = Step(*request)
+        step.run()
+        step.measure()
+        pipe.send("ready")
     dist.destroy_process_group()
 
 
+def ask_all(pipes, request):
+    for pipe in pipes:
+        pipe.send(request)
+    return [pipe.recv() for pipe in pipes]
+
+
+def answer(pipes, line):
+    name, *values = line.split()
+    if name == "round":
+        return max(ask_all(pipes, "round"))
+    elements, parameters, clip = values
+    ask_all(pipes, (int(elements), int(parameters), float(clip)))
+    return "ready"
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--elements", type=int, default=1 << 20)
-    parser.add_argument("--parameters", type=int, default=32)
-    parser.add_argument("--clip", type=float)
-    arguments = parser.parse_args()
+    ranks = parser.parse_args().ranks
     torch.set_num_threads(1)
-    os.environ["OMP_NUM_THREADS"] = "1"
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as folder:
         pipes, processes = [], []
-        for rank in range(arguments.ranks):
+        for rank in range(ranks):
             mine, theirs = context.Pipe()
             process = context.Process(
                 target=rank_of_job, daemon=True,
-                args=(rank, arguments, os.path.join(folder, "store"), theirs))
+                args=(rank, ranks, os.path.join(folder, "store"), theirs))
             process.start()
             theirs.close()
             pipes.append(mine)
@@ -123,12 +141,10 @@ def main():
         for pipe in pipes:
             pipe.recv()
         print("ready PyTorch", torch.__version__.split("+")[0], flush=True)
-        for _ in sys.stdin:
-            for pipe in pipes:
-                pipe.send(True)
-            print(max(pipe.recv() for pipe in pipes), flush=True)
+        for line in sys.stdin:
+            print(answer(pipes, line), flush=True)
         for pipe in pipes:
-            pipe.send(False)
+            pipe.send(None)
         for process in processes:
             process.join(30)
 
