@@ -30,8 +30,8 @@ void measure(Report& report, RankOptions options) {
         [&] { return ranks.time_of_each(calls, [&] { gather.with_mpi(); }); }};
     const auto seconds = alternate(options.rounds, candidates);
     report.add(summarize("C2",
-                         "all-gather, " + std::to_string(ranks.size()) +
-                             " ranks, " + std::to_string(mebibytes) +
+                         "all-gather, " + ranks.text() + ", " +
+                             std::to_string(mebibytes) +
                              " MiB: MPI_Allgather in place / library",
                          ratios(seconds[1], seconds[0]), Goal::at_least, 1.6));
   }

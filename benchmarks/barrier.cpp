@@ -30,8 +30,7 @@ void measure(Report& report, const RankOptions& options) {
         return ranks.time_of_each(calls, [] { MPI_Barrier(MPI_COMM_WORLD); });
       }};
   const auto seconds = alternate(options.rounds, candidates);
-  const std::string what =
-      "barrier, " + std::to_string(ranks.size()) + " ranks: ";
+  const std::string what = "barrier, " + ranks.text() + ": ";
   const std::vector<double> limit(seconds[0].size(), limit_seconds);
   report.add(summarize("C3", what + "library / 0.2 ms",
                        ratios(seconds[0], limit), Goal::at_most, 1.0));

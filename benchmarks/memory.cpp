@@ -95,8 +95,8 @@ void measure(Report& report, RankOptions options) {
         of_optimizer(ranks, communicator, std::int64_t{mebi} << 20);
     const double ratio = ranks.sum(mine.grown) / ranks.sum(mine.expected);
     report.add(summarize("M1",
-                         "peak memory, " + std::to_string(ranks.size()) +
-                             " ranks, " + std::to_string(mebi) +
+                         "peak memory, " + ranks.text() + ", " +
+                             std::to_string(mebi) +
                              " Mi: seen / 6 + 12/P bytes a parameter, staging",
                          {ratio}, Goal::at_most, 1.02));
   }

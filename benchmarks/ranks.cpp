@@ -71,6 +71,10 @@ Ranks::Ranks() {
 
 Ranks::~Ranks() { MPI_Win_free(&window_); }
 
+std::string Ranks::text() const {
+  return std::to_string(size_) + (size_ == 1 ? " rank" : " ranks");
+}
+
 Ranks::Times& Ranks::times(int rank) {
   return reinterpret_cast<Times*>(shared_ + 1)[rank];
 }

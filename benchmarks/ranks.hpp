@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <functional>
+#include <string>
 
 namespace kzero::bench {
 
@@ -22,6 +23,8 @@ class Ranks {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  /// "2 ranks".
+  std::string text() const;
 
   /// Waits for all ranks. Yields, and after a while naps, so that another
   /// program has the cores while the ranks wait for it.

@@ -46,8 +46,8 @@ void measure_size(Report& report, const RankOptions& options, Ranks& ranks,
       }};
   const auto seconds = alternate(options.rounds, candidates);
   const Targets targets = targets_of(options, ranks.size(), mebibytes);
-  const std::string what = "reduce-scatter, " + std::to_string(ranks.size()) +
-                           " ranks, " + std::to_string(mebibytes) + " MiB: ";
+  const std::string what = "reduce-scatter, " + ranks.text() + ", " +
+                           std::to_string(mebibytes) + " MiB: ";
   const char* mpi = options.malloc == Malloc::tuned
                         ? "MPI_Reduce_scatter_block with tuned malloc / library"
                         : "MPI_Reduce_scatter_block / library";

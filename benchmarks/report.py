@@ -110,8 +110,8 @@ def picture(results):
         f'height="{height}" viewBox="0 0 {width} {height}" '
         'font-family="sans-serif" font-size="10">',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
-        text(10, 20, "kzero-bench: ratios against their targets",
-             weight="bold")]
+        text(10, 20, "kzero-bench: ratios against their targets (right of the "
+             "line: met)", weight="bold")]
     for power in (-1, 0, 1):
         x = middle + power * BARS / 2 / DECADES
         parts.append(f'<line x1="{x:g}" y1="42" x2="{x:g}" '

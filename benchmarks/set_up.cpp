@@ -90,11 +90,9 @@ void measure_collectives(Report& report, Ranks& ranks,
   const auto counting =
       std::make_shared<test::CountingCommunicator>(communicator);
   const ShardedOptimizer optimizer(counting, model_of(names_of(8)));
-  report.add(summarize("U1",
-                       "construction, " + std::to_string(ranks.size()) +
-                           " ranks: collectives / 2",
-                       {double(counting->collectives) / 2}, Goal::at_most,
-                       1.0));
+  report.add(
+      summarize("U1", "construction, " + ranks.text() + ": collectives / 2",
+                {double(counting->collectives) / 2}, Goal::at_most, 1.0));
 }
 
 void measure(Report& report, const RankOptions& options) {

@@ -41,8 +41,8 @@ void measure(Report& report, const RankOptions& options) {
   const auto communicator = options.start();
   for (const int size : kibibytes) {
     const std::int64_t bytes = std::int64_t{size} << 10;
-    const std::string where = std::to_string(ranks.size()) + " ranks, " +
-                              std::to_string(size) + " KiB: ";
+    const std::string where =
+        ranks.text() + ", " + std::to_string(size) + " KiB: ";
     measure_one(
         report, options, ranks, ReduceScatter(communicator, bytes),
         "reduce-scatter, " + where + "MPI_Reduce_scatter_block / library");

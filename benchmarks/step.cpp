@@ -105,9 +105,9 @@ void measure_one(Report& report, const StepOptions& options, Ranks& ranks,
     });
   const auto seconds = alternate(options.rounds, candidates);
 
-  const std::string what = "step, " + std::to_string(ranks.size()) +
-                           " ranks, " + std::to_string(size.elements >> 20) +
-                           " Mi" + (size.clip_norm ? ", clip: " : ": ");
+  const std::string what = "step, " + ranks.text() + ", " +
+                           std::to_string(size.elements >> 20) + " Mi" +
+                           (size.clip_norm ? ", clip: " : ": ");
   report.add(summarize("S1", what + "from MPI calls / library",
                        ratios(seconds[1], seconds[0]), Goal::at_least, 2.5));
   report.add(summarize("S1", what + "loop over the bytes / library",
