@@ -49,7 +49,7 @@ ReduceScatter::ReduceScatter(std::shared_ptr<Communicator> communicator,
 
 void ReduceScatter::check() {
   with_library();
-  const std::vector<float> sum = shard_;
+  const HugeVector<float> sum = shard_;
   std::fill(shard_.begin(), shard_.end(), 0.0F);
   with_mpi();
   if (sum != shard_)

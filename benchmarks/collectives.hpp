@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "huge_vector.hpp"
+
 namespace kzero::bench {
 
 class ReduceScatter {
@@ -30,9 +32,9 @@ class ReduceScatter {
 
   std::shared_ptr<Communicator> communicator_;
   std::int64_t shard_elements_ = 0;
-  std::shared_ptr<void> bucket_;   // the communicator's
-  std::vector<float> own_bucket_;  // for MPI
-  std::vector<float> shard_;
+  std::shared_ptr<void> bucket_;  // the communicator's
+  HugeVector<float> own_bucket_;  // for MPI
+  HugeVector<float> shard_;
   std::vector<const void*> sources_;  // of the loop
 };
 
@@ -49,7 +51,7 @@ class AllGather {
   std::shared_ptr<Communicator> communicator_;
   std::int64_t shard_elements_ = 0;  // of bfloat16
   std::shared_ptr<void> bucket_;
-  std::vector<std::uint16_t> own_bucket_;
+  HugeVector<std::uint16_t> own_bucket_;
 };
 
 }  // namespace kzero::bench

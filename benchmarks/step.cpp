@@ -54,7 +54,7 @@ class LibraryStep {
   }
 
   /// Largest difference of a parameter from what others have.
-  double difference(const std::vector<bfloat16>& others) {
+  double difference(const HugeVector<bfloat16>& others) {
     double most = 0;
     for (int p = 0; p < optimizer_->parameters().size(); ++p) {
       const auto mine = optimizer_->parameter<const bfloat16*>({p});

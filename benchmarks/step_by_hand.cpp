@@ -19,8 +19,8 @@ namespace kzero::bench {
 
 namespace {
 
-std::vector<float> zeros(std::int64_t count) {
-  return std::vector<float>(static_cast<std::size_t>(count), 0.0F);
+HugeVector<float> zeros(std::int64_t count) {
+  return HugeVector<float>(static_cast<std::size_t>(count), 0.0F);
 }
 
 KZERO_BENCH_WIDEST double sum_of_squares(const float* values,

@@ -9,7 +9,8 @@
 #include <cstdint>
 #include <kzero/bfloat16.hpp>
 #include <optional>
-#include <vector>
+
+#include "huge_vector.hpp"
 
 namespace kzero::bench {
 
@@ -33,7 +34,7 @@ class StepByHand {
   /// What a step has to move: with clipping the averaged gradient too.
   void move_bytes();
 
-  const std::vector<bfloat16>& parameters() const { return parameters_; }
+  const HugeVector<bfloat16>& parameters() const { return parameters_; }
 
  private:
   /// Of the averaged gradient: what it is multiplied by in the update.
@@ -44,12 +45,12 @@ class StepByHand {
   int rank_;
   std::int64_t shard_;
   std::int64_t steps_ = 0;
-  std::vector<float> gradients_;
-  std::vector<bfloat16> parameters_;
-  std::vector<float> averaged_;  // of the shard, as those below
-  std::vector<float> main_;
-  std::vector<float> exp_avg_;
-  std::vector<float> exp_avg_sq_;
+  HugeVector<float> gradients_;
+  HugeVector<bfloat16> parameters_;
+  HugeVector<float> averaged_;  // of the shard, as those below
+  HugeVector<float> main_;
+  HugeVector<float> exp_avg_;
+  HugeVector<float> exp_avg_sq_;
 };
 
 }  // namespace kzero::bench
