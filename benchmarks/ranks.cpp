@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <kzero/error.hpp>
 #include <new>
 #include <thread>
@@ -69,7 +70,10 @@ Ranks::Ranks() {
   MPI_Comm_free(&machine);
 }
 
-Ranks::~Ranks() { MPI_Win_free(&window_); }
+Ranks::~Ranks() {
+  // It waits for the others, which an error of this rank does not reach.
+  if (std::uncaught_exceptions() == 0) MPI_Win_free(&window_);
+}
 
 std::string Ranks::text() const {
   return std::to_string(size_) + (size_ == 1 ? " rank" : " ranks");
