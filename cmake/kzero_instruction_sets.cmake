@@ -29,10 +29,11 @@ function(kzero_add_instruction_sets library)
       ${target} PRIVATE "${PROJECT_SOURCE_DIR}/include"
                         "${PROJECT_BINARY_DIR}/include"
                         "${PROJECT_SOURCE_DIR}/src")
+    # Vectors are passed between functions of one file alone: no ABI matters.
     target_compile_options(
       ${target}
       PRIVATE ${flags_${set}} $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-math-errno
-              -fno-trapping-math -ffp-contract=off)
+              -fno-trapping-math -ffp-contract=off -Wno-psabi)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
                                                UNITY_BUILD OFF)
     kzero_set_warnings(${target})
