@@ -32,9 +32,8 @@ template <class R, class T>
 constexpr bool takes_gradient = !std::is_invocable_v<const R&, T&, T*>;
 
 template <std::size_t arrays, class T, class Parameter, class R>
-[[gnu::noinline]] void update_blocks(const R rule, T factor,
-                                     std::int64_t blocks,
-                                     const TileArrays<T, Parameter>& tile) {
+KZERO_FUNCTION void update_blocks(const R rule, T factor, std::int64_t blocks,
+                                  const TileArrays<T, Parameter>& tile) {
   const std::int64_t count = blocks * lanes;
   if constexpr (has_narrow_blocks<Parameter>) {
     for (std::int64_t i = 0; i < count; i += narrowed_chunk) {
