@@ -3,11 +3,19 @@
 
 #include "cases.hpp"
 
+#include "kernels.hpp"
 #include "overlap.hpp"
 
 namespace kzero::bench {
 
 // One line a case.
-void add_cases(CLI::App& app, Report& report) { add_overlap(app, report); }
+void add_cases(CLI::App& app, Report& report) {
+  add_kernels_roof(app, report);
+  add_kernels_fusion(app, report);
+  add_kernels_peers(app, report);
+  add_kernels_segments(app, report);
+  add_kernels_denormals(app, report);
+  add_overlap(app, report);
+}
 
 }  // namespace kzero::bench

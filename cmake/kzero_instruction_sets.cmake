@@ -5,8 +5,12 @@
 # at run time. The sources see neither Kokkos nor MPI. KZERO_INSTRUCTION_SET is
 # generic, avx2 or avx512; the library learns what it has by KZERO_HAVE_AVX2 and
 # KZERO_HAVE_AVX512. No fused multiply-add anywhere: the same bits come from each.
+# source: where another target than the library has kernels of its own.
 function(kzero_add_instruction_sets library)
   set(source "${PROJECT_SOURCE_DIR}/src/kernels/host/host_kernels.cpp")
+  if(ARGC GREATER 1)
+    set(source "${ARGV1}")
+  endif()
   if(NOT EXISTS "${source}")
     message(FATAL_ERROR "kzero: ${source} is missing")
   endif()
