@@ -3,6 +3,7 @@
 
 #include "cases.hpp"
 
+#include "kernels.hpp"
 #include "overlap.hpp"
 #include "rank_cases.hpp"
 
@@ -17,6 +18,11 @@ void add_cases(CLI::App& app, Report& report) {
   add_step(app, report);
   add_memory(app, report);
   add_set_up(app, report);
+  add_kernels_roof(app, report);
+  add_kernels_fusion(app, report);
+  add_kernels_peers(app, report);
+  add_kernels_segments(app, report);
+  add_kernels_denormals(app, report);
   add_overlap(app, report);
 }
 

@@ -13,20 +13,25 @@
 #include <cstdlib>
 #include <kzero/error.hpp>
 
-extern char** environ;
-
 namespace kzero::bench {
-
 namespace {
 
 constexpr int patience_ms = 180'000;
+
+struct Pipe {
+  int ends[2] = {-1, -1};
+
+  Pipe() {
+    if (pipe2(ends, O_CLOEXEC) != 0) throw Error("no pipe to a peer program");
+  }
+};
 
 // The peer's processes are no ranks of this job.
 std::vector<std::string> environment_of_peer() {
   std::vector<std::string> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
-    if (text.rfind("PMI", 0) != 0 && text.rfind("MPI", 0) != 0)
+    if (!text.starts_with("PMI") && !text.starts_with("MPI"))
       kept.push_back(text);
   }
   return kept;
@@ -42,70 +47,78 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 Peer::Peer(const std::vector<std::string>& command) {
-  signal(SIGPIPE, SIG_IGN);
-  int to[2];
-  int from[2];
-  if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0)
-    throw Error("no pipe to a peer");
+  signal(SIGPIPE, SIG_IGN);  // One that has ended is an error like others.
+  const Pipe input;
+  const Pipe output;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, input.ends[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output.ends[1], STDOUT_FILENO);
   std::vector<std::string> arguments = command;
   std::vector<std::string> environment = environment_of_peer();
-  const int failed =
-      posix_spawnp(&process_, arguments.at(0).c_str(), &actions, nullptr,
+  const int code =
+      posix_spawnp(&process_, command.at(0).c_str(), &actions, nullptr,
                    pointers(arguments).data(), pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
-  close(to[0]);
-  close(from[1]);
-  to_ = fdopen(to[1], "w");
-  from_ = fdopen(from[0], "r");
-  if (failed != 0) {
-    process_ = -1;
-    throw Error("cannot start " + command.at(0));
+  close(input.ends[0]);
+  close(output.ends[1]);
+  to_ = fdopen(input.ends[1], "w");
+  from_ = fdopen(output.ends[0], "r");
+  if (code != 0) {
+    process_ = 0;
+    description_ = command[0] + " not installed";
+    return;
   }
-  const std::string first = line();
-  if (first.rfind("ready ", 0) != 0)
-    throw Error("a peer (" + command.back() + ") is not ready: " + first);
-  name_ = first.substr(6);
+  description_ = command[0];
+  for (std::size_t i = 1; i < command.size(); ++i)
+    description_ += ' ' + command[i];
+  const std::string line = read_line();
+  ready_ = line.starts_with("ready ");
+  const std::size_t space = line.find(' ');
+  description_ = line.substr(space == std::string::npos ? 0 : space + 1);
 }
 
 Peer::~Peer() {
-  if (to_ != nullptr) std::fclose(to_);  // its end of input
-  if (from_ != nullptr) std::fclose(from_);
+  std::fclose(to_);
+  std::fclose(from_);
   if (process_ > 0) waitpid(process_, nullptr, 0);
 }
 
-std::string Peer::line() {
-  pollfd ready{fileno(from_), POLLIN, 0};
-  if (poll(&ready, 1, patience_ms) <= 0)
-    throw Error("a peer says nothing for " +
-                std::to_string(patience_ms / 1000) + " s");
-  char text[256] = {};
-  if (std::fgets(text, sizeof text, from_) == nullptr)
-    throw Error("a peer has ended: its messages stand above");
-  std::string result = text;
-  while (!result.empty() && result.back() == '\n') result.pop_back();
-  return result;
-}
-
-std::string Peer::ask(const std::string& request) {
-  std::fputs((request + '\n').c_str(), to_);
-  std::fflush(to_);
-  return line();
+double Peer::run(const std::string& kind) {
+  const std::string line = ask(kind);
+  char* end = nullptr;
+  const double seconds = std::strtod(line.c_str(), &end);
+  if (end == line.c_str() || !(seconds > 0.0))
+    throw Error("the peer " + description_ + " answered '" + line + "' to '" +
+                kind + "', not seconds");
+  return seconds;
 }
 
 void Peer::set_up(const std::string& what) {
-  const std::string answer = ask("set-up " + what);
-  if (answer != "ready") throw Error("a peer is not ready: " + answer);
+  const std::string line = ask("set-up " + what);
+  if (line != "ready")
+    throw Error("the peer " + description_ + " answered '" + line +
+                "' to 'set-up " + what + "', not ready");
 }
 
-double Peer::round() {
-  const std::string answer = ask("round");
-  const double seconds = std::strtod(answer.c_str(), nullptr);
-  if (!(seconds > 0)) throw Error("a peer answers no time: " + answer);
-  return seconds;
+std::string Peer::ask(const std::string& request) {
+  std::fprintf(to_, "%s\n", request.c_str());
+  std::fflush(to_);
+  return read_line();
+}
+
+std::string Peer::read_line() {
+  pollfd answer{fileno(from_), POLLIN, 0};
+  if (poll(&answer, 1, patience_ms) <= 0)
+    throw Error("the peer " + description_ + " says nothing");
+  std::string line;
+  int c = std::fgetc(from_);
+  if (c == EOF)
+    throw Error("the peer " + description_ +
+                " has ended: what it said stands above");
+  for (; c != EOF && c != '\n'; c = std::fgetc(from_))
+    line += static_cast<char>(c);
+  return line;
 }
 
 }  // namespace kzero::bench

@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// A benchmark of another library, in processes of its own: it takes a round
-// when it is told to, so that rounds alternate with those of this program.
+// Another library's optimizer in a program of its own that waits for its turn:
+// its rounds alternate with ours.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdio>
 #include <string>
@@ -11,33 +13,37 @@
 
 namespace kzero::bench {
 
+/// Starts a program that prints one line, "ready <what it is>" or "missing
+/// <what>", and then for each line that it reads one with the seconds of a
+/// round of that kind. It ends when its input does.
 class Peer {
  public:
-  /// Starts a command and waits until it says "ready". Throws Error when it
-  /// cannot be started or ends.
+  /// Throws Error when it says nothing. Not ready where there is no program of
+  /// that name.
   explicit Peer(const std::vector<std::string>& command);
-  /// Ends it.
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  /// What it says behind "ready": its name and version.
-  const std::string& name() const { return name_; }
+  bool ready() const { return ready_; }
+  /// Its name and version; without them what is missing.
+  const std::string& description() const { return description_; }
 
-  /// Says what is to be measured, and waits until it is ready. Throws Error.
+  /// Throws Error when it does not answer.
+  double run(const std::string& kind);
+
+  /// Says what later rounds are of: it answers "ready". Throws Error.
   void set_up(const std::string& what);
-
-  /// Lets it take one round; the seconds that it says. Throws Error.
-  double round();
 
  private:
   std::string ask(const std::string& request);
-  std::string line();
+  std::string read_line();
 
-  std::string name_;
-  pid_t process_ = -1;
+  pid_t process_ = 0;
   std::FILE* to_ = nullptr;
   std::FILE* from_ = nullptr;
+  bool ready_ = false;
+  std::string description_;
 };
 
 }  // namespace kzero::bench

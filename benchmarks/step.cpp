@@ -8,6 +8,7 @@
 #include <kzero/kzero.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "peer.hpp"
 #include "rank_cases.hpp"
@@ -21,7 +22,7 @@ namespace kzero::bench {
 namespace {
 
 struct StepOptions : RankOptions {
-  std::vector<std::string> torch;  // the command of the peer
+  std::string python = "python3";
   std::int64_t bucket_bytes = PlanOptions().bucket_bytes;
 };
 
@@ -72,12 +73,13 @@ class LibraryStep {
   std::unique_ptr<ShardedOptimizer> optimizer_;
 };
 
-// On rank 0, which speaks with it.
+// The other ranks have none: rank 0 speaks with it.
 std::unique_ptr<Peer> torch_of(const StepOptions& options, const Ranks& ranks) {
-  if (ranks.rank() != 0 || options.torch.empty()) return nullptr;
-  std::vector<std::string> command = options.torch;
-  command.insert(command.end(), {"--ranks", std::to_string(ranks.size())});
-  return std::make_unique<Peer>(command);
+  if (ranks.rank() != 0) return nullptr;
+  auto peer = std::make_unique<Peer>(std::vector<std::string>{
+      options.python, std::string(KZERO_PEERS) + "/torch_zero.py",
+      std::to_string(ranks.size())});
+  return peer->ready() ? std::move(peer) : nullptr;
 }
 
 void measure_one(Report& report, const StepOptions& options, Ranks& ranks,
@@ -99,9 +101,10 @@ void measure_one(Report& report, const StepOptions& options, Ranks& ranks,
       [&] { return ranks.time([&] { library.run(); }); },
       [&] { return ranks.time([&] { by_hand.run(); }); },
       [&] { return ranks.time([&] { by_hand.move_bytes(); }); }};
-  if (!options.torch.empty())
+  const bool has_torch = ranks.from_first(torch != nullptr ? 1 : 0) > 0;
+  if (has_torch)
     candidates.push_back([&] {
-      return ranks.from_first(torch != nullptr ? torch->round() : 0.0);
+      return ranks.from_first(torch != nullptr ? torch->run("round") : 0.0);
     });
   const auto seconds = alternate(options.rounds, candidates);
 
@@ -114,10 +117,10 @@ void measure_one(Report& report, const StepOptions& options, Ranks& ranks,
                        ratios(seconds[2], seconds[0]), Goal::at_least,
                        ranks.size() > 2 ? 0.75 : 0.85));
   const std::string of_torch = what + "PyTorch DDP + ZeRO (gloo) / library";
-  report.add(options.torch.empty()
-                 ? not_installed("S1", of_torch)
-                 : summarize("S1", of_torch, ratios(seconds[3], seconds[0]),
-                             Goal::at_least, 8.0));
+  report.add(has_torch
+                 ? summarize("S1", of_torch, ratios(seconds[3], seconds[0]),
+                             Goal::at_least, 8.0)
+                 : not_installed("S1", of_torch));
 }
 
 void measure(Report& report, StepOptions options) {
@@ -143,8 +146,9 @@ void add_step(CLI::App& app, Report& report) {
   const auto options = std::make_shared<StepOptions>();
   options->malloc = Malloc::tuned;
   add_options(*command, *options);
-  command->add_option("--torch", options->torch,
-                      "Command of the PyTorch peer, in words");
+  command->add_option("--python", options->python, "With torch")
+      ->envname("KZERO_BENCH_PYTHON")
+      ->capture_default_str();
   command->add_option("--bucket-bytes", options->bucket_bytes,
                       "PlanOptions::bucket_bytes");
   command->callback([options, &report] { measure(report, *options); });

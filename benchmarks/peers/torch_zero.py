@@ -4,7 +4,10 @@
 ZeroRedundancyOptimizer with AdamW over gloo, float32 parameters and gradients,
 one thread a rank.
 
-Says "ready <name>", then answers each line of its input:
+Usage: torch_zero.py RANKS
+
+Prints "ready torch VERSION" or "missing torch", then answers each line of its
+input:
   set-up <elements> <parameters> <clip norm, 0 for none>
       makes a model and takes two steps: "ready"
   round
@@ -12,14 +15,17 @@ Says "ready <name>", then answers each line of its input:
       pass with DDP's reductions less the same pass without them, clipping, and
       the optimizer's step, which sends the parameters. The slowest rank counts.
 """
-import argparse
 import multiprocessing
 import os
 import sys
 import tempfile
 import time
 
-import torch
+try:
+    import torch
+except ImportError:
+    print("missing torch", flush=True)
+    sys.exit()
 import torch.distributed as dist
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
@@ -121,9 +127,7 @@ def answer(pipes, line):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--ranks", type=int, default=2)
-    ranks = parser.parse_args().ranks
+    ranks = int(sys.argv[1])
     torch.set_num_threads(1)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     context = multiprocessing.get_context("fork")
@@ -140,7 +144,7 @@ def main():
             processes.append(process)
         for pipe in pipes:
             pipe.recv()
-        print("ready PyTorch", torch.__version__.split("+")[0], flush=True)
+        print("ready torch", torch.__version__.split("+")[0], flush=True)
         for line in sys.stdin:
             print(answer(pipes, line), flush=True)
         for pipe in pipes:

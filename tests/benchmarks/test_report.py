@@ -111,9 +111,9 @@ class Script(unittest.TestCase):
     def test_wrong_calls_say_what_to_do(self):
         for arguments, why in (
                 (["--fast"], "unknown option --fast"),
-                (["--only"], "--only needs the name of a case: C1"),
-                (["--only", "C9"], "there is no case C9: choose from C1"),
-                (["--rounds"], "--rounds needs a value"),
+                (["--only"], "--only needs the name of a case: K1"),
+                (["--only", "C9"], "there is no case C9: choose from K1"),
+                (["--rounds"], "--rounds needs a number"),
                 (["--json", "/nowhere/file"], "cannot write /nowhere/file"),
                 (["--program", "/nowhere/file"], "is no program")):
             done = self.run_with(*arguments)
