@@ -52,7 +52,9 @@ int main(int argc, char** argv) {
   try {
     code = run(argc, argv, rank);
   } catch (const std::exception& error) {
-    std::cerr << "kzero-bench (rank " << rank << "): " << error.what() << '\n';
+    std::cerr << "kzero-bench (rank " << rank << "): " << error.what()
+              << std::endl;
+    MPI_Abort(MPI_COMM_WORLD, 1);  // The others may wait for this rank.
   }
   kzero::finalize();
   return code;

@@ -25,6 +25,8 @@ std::string three_decimals(double value) {
 }
 
 Row row_of(const Result& result) {
+  if (!result.absent.empty())
+    return {result.name, result.what, result.absent, "", "", ""};
   const char* sign = result.goal == Goal::at_least ? ">= " : "<= ";
   return {result.name,
           result.what,
@@ -59,10 +61,17 @@ void print_table(std::ostream& out, const std::vector<Result>& results) {
 
 void print_json(std::ostream& out, const std::vector<Result>& results) {
   for (const Result& result : results) {
-    const nlohmann::ordered_json line = {
-        {"case", result.name},     {"what", result.what},
-        {"ratio", result.ratio},   {"spread", result.spread},
-        {"target", result.target}, {"met", result.met()}};
+    nlohmann::ordered_json line = {{"case", result.name},
+                                   {"what", result.what}};
+    if (result.absent.empty()) {
+      line["ratio"] = result.ratio;
+      line["spread"] = result.spread;
+      line["goal"] = result.goal == Goal::at_least ? "at_least" : "at_most";
+      line["target"] = result.target;
+      line["met"] = result.met();
+    } else {
+      line["absent"] = result.absent;
+    }
     out << line << '\n';
   }
 }
@@ -70,6 +79,7 @@ void print_json(std::ostream& out, const std::vector<Result>& results) {
 }  // namespace
 
 bool Result::met() const {
+  if (!absent.empty()) return false;
   return goal == Goal::at_least ? ratio >= target : ratio <= target;
 }
 
@@ -86,6 +96,12 @@ Result summarize(std::string name, std::string what, std::vector<double> ratios,
                             : (ratios[middle - 1] + ratios[middle]) / 2;
   const double spread = (ratios.back() - ratios.front()) / median;
   return {std::move(name), std::move(what), median, spread, goal, target};
+}
+
+Result not_installed(std::string name, std::string what) {
+  Result result{std::move(name), std::move(what)};
+  result.absent = "not installed";
+  return result;
 }
 
 void Report::add(Result result) { results_.push_back(std::move(result)); }

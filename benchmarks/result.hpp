@@ -20,6 +20,8 @@ struct Result {
   double spread = 0;
   Goal goal = Goal::at_least;
   double target = 0;
+  /// Why there is no ratio; empty where there is one.
+  std::string absent = {};
 
   /// Not for a ratio that is no number.
   bool met() const;
@@ -31,6 +33,9 @@ struct Result {
 Result summarize(std::string name, std::string what, std::vector<double> ratios,
                  Goal goal, double target);
 
+/// A peer that this machine does not have.
+Result not_installed(std::string name, std::string what);
+
 enum class Format { table, json };
 
 class Report {
@@ -38,7 +43,7 @@ class Report {
   void add(Result result);
 
   /// An aligned table, or one JSON object a line with case, what, ratio,
-  /// spread, target and met.
+  /// spread, goal, target and met; or with case, what and absent.
   void print(std::ostream& out, Format format) const;
 
  private:

@@ -5,8 +5,12 @@
 # at run time. The sources see neither Kokkos nor MPI. KZERO_INSTRUCTION_SET is
 # generic, avx2 or avx512; the library learns what it has by KZERO_HAVE_AVX2 and
 # KZERO_HAVE_AVX512. No fused multiply-add anywhere: the same bits come from each.
+# source: where another target than the library has kernels of its own.
 function(kzero_add_instruction_sets library)
   set(source "${PROJECT_SOURCE_DIR}/src/kernels/host/host_kernels.cpp")
+  if(ARGC GREATER 1)
+    set(source "${ARGV1}")
+  endif()
   if(NOT EXISTS "${source}")
     message(FATAL_ERROR "kzero: ${source} is missing")
   endif()
@@ -29,10 +33,11 @@ function(kzero_add_instruction_sets library)
       ${target} PRIVATE "${PROJECT_SOURCE_DIR}/include"
                         "${PROJECT_BINARY_DIR}/include"
                         "${PROJECT_SOURCE_DIR}/src")
+    # Vectors are passed between functions of one file alone: no ABI matters.
     target_compile_options(
       ${target}
       PRIVATE ${flags_${set}} $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-math-errno
-              -fno-trapping-math -ffp-contract=off)
+              -fno-trapping-math -ffp-contract=off -Wno-psabi)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
                                                UNITY_BUILD OFF)
     kzero_set_warnings(${target})

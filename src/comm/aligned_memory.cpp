@@ -3,6 +3,7 @@
 
 #include "comm/aligned_memory.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <kzero/error.hpp>
 #include <mutex>
@@ -22,15 +23,6 @@ namespace {
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-void ask_for_huge_pages([[maybe_unused]] void* memory,
-                        [[maybe_unused]] std::size_t bytes) {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  // Only whole pages, or the last one would take up to 2 MiB that nobody asked
-  // for. A refusal costs speed alone.
-  (void)madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
-#endif
-}
-
 void give_back(void* memory, bool at_risk) noexcept {
   if (at_risk) {
     leak(memory);
@@ -40,6 +32,19 @@ void give_back(void* memory, bool at_risk) noexcept {
 }
 
 }  // namespace
+
+void ask_for_huge_pages([[maybe_unused]] void* memory,
+                        [[maybe_unused]] std::int64_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t end = begin + static_cast<std::uintptr_t>(bytes);
+  const std::uintptr_t first = (begin + huge_page - 1) / huge_page * huge_page;
+  const std::uintptr_t last = end / huge_page * huge_page;
+  // A refusal costs speed alone.
+  if (first < last)
+    (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
 
 void* allocate_aligned(std::int64_t bytes) {
   if (bytes < 0) {
@@ -55,7 +60,7 @@ void* allocate_aligned(std::int64_t bytes) {
     throw Error(concat("no memory for a communication buffer of ", bytes,
                        " bytes: use more ranks, smaller buckets or pieces"));
   }
-  if (large) ask_for_huge_pages(memory, size);
+  if (large) ask_for_huge_pages(memory, bytes);
   return memory;
 }
 

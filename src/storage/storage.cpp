@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "comm/aligned_memory.hpp"
 #include "layout/exchange_pieces.hpp"
 #include "storage/kokkos_support.hpp"
 #include "storage/strided_copy.hpp"
@@ -151,6 +152,7 @@ Storage::Array Storage::allocate_shard(const char* label, std::int64_t bytes,
   Array array(
       Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)),
       static_cast<std::size_t>((bytes + 7) / 8));
+  ask_for_huge_pages(array.data(), bytes);
   zero_bytes(array.data(), bytes, space);
   return array;
 }
