@@ -125,8 +125,7 @@ KZERO_FUNCTION void finish(const SumTile& tile, F&& source_of,
     const Sum poison = add_lanes(checks.poison);
     if (poison != poison) [[unlikely]]
       count_nonfinite<In>(tile, begin, count, target, statistics);
-    if (in_place)
-      std::memcpy(out, held, static_cast<std::size_t>(count) * sizeof(Out));
+    if (in_place) copy_chunk(Stored<Out>{held}, count, out);
   }
   statistics.squares += add_lanes(squares);
 }
