@@ -30,7 +30,7 @@ void measure_segments(Report& report, const KernelOptions& options) {
   ShardPass one(segments(options.elements(), options.elements(), 0));
   for (const std::int64_t size : {64, 256, 1024, 4096, 65536})
     for (const std::int64_t less : {0, 3}) {
-      ShardPass many(segments(options.elements(), size, less));
+      ShardPass many(segments(options.elements(), size, less), one);
       for (const Workers workers : all_workers()) {
         const Candidate candidates[] = {
             [&] {

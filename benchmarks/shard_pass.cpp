@@ -4,6 +4,7 @@
 #include "shard_pass.hpp"
 
 #include <ctime>
+#include <kzero/error.hpp>
 #include <utility>
 
 #include "probes.hpp"
@@ -49,6 +50,7 @@ void fill_array(DType dtype, std::byte* array, std::int64_t count,
 Plan one_rank_plan(const ParameterSet& model) {
   PlanOptions options;
   options.ranks = 1;
+  options.bucket_bytes = PlanOptions::unlimited;
   return make_plan(model, options);
 }
 
@@ -91,7 +93,7 @@ ShardPass::ShardPass(ParameterSet model)
       plan_(one_rank_plan(model_)),
       rules_({AdamW()}) {
   const std::vector<std::size_t> arrays(plan_.buffers().size(), 2);
-  storage_ = std::make_unique<detail::Storage>(
+  storage_ = std::make_shared<detail::Storage>(
       plan_, model_,
       detail::StorageCommunicators{*communicator_, *communicator_}, arrays,
       space_);
@@ -111,6 +113,24 @@ ShardPass::ShardPass(ParameterSet model)
       bucket.state[array] = storage_->state_shard(i, array);
     buckets_.push_back(bucket);
   }
+  prepare();
+  fill();
+}
+
+ShardPass::ShardPass(ParameterSet model, const ShardPass& memory)
+    : model_(std::move(model)),
+      communicator_(memory.communicator_),
+      plan_(one_rank_plan(model_)),
+      rules_(memory.rules_),
+      storage_(memory.storage_),
+      buckets_(memory.buckets_) {
+  for (std::size_t i = 0; i < buckets_.size(); ++i)
+    if (elements_of(i) != memory.elements_of(i))
+      throw InvalidArgument("passes in one memory must have one size");
+  prepare();
+}
+
+void ShardPass::prepare() {
   tiles_ = detail::TileTable(plan_, plan_.segments(0), 0);
   const auto parameters = static_cast<std::size_t>(model_.size());
   const std::vector<std::int32_t> group_of(parameters, 0);
@@ -122,7 +142,6 @@ ShardPass::ShardPass(ParameterSet model)
   classes_.prepare(rules_);
   counted_.assign(parameters, 1);
   totals_.resize(tiles_.tiles().size());
-  fill();
 }
 
 ParameterSet ShardPass::flat_model(DType dtype, std::int64_t elements) {

@@ -42,6 +42,9 @@ class ShardPass {
   /// AdamW for all parameters, which have one type; gradients as if from one
   /// rank. Everything is filled with normal numbers.
   explicit ShardPass(ParameterSet model);
+  /// In the memory of another pass, which has as many elements with padding:
+  /// where arrays lie matters to the speed of memory.
+  ShardPass(ParameterSet model, const ShardPass& memory);
 
   /// One parameter.
   static ParameterSet flat_model(DType dtype, std::int64_t elements);
@@ -73,6 +76,7 @@ class ShardPass {
  private:
   detail::Hands hands(Workers workers) const;
   detail::TileWork work(double clip);
+  void prepare();
   void fill();
 
   const ExecutionSpace space_{};
@@ -80,7 +84,7 @@ class ShardPass {
   std::shared_ptr<Communicator> communicator_;
   Plan plan_;
   std::vector<Rule> rules_;
-  std::unique_ptr<detail::Storage> storage_;
+  std::shared_ptr<detail::Storage> storage_;
   std::vector<detail::BucketWork> buckets_;
   detail::TileTable tiles_;
   detail::UpdateClasses classes_;

@@ -119,20 +119,20 @@ void Storage::allocate(std::size_t i, StorageCommunicators communicators,
   buffer.gradients = allocate_flat(communicators.reduce, gradient_label,
                                    layout.size * buffer.bytes_gradient, space);
   if (layout.has_averaged())
-    buffer.averaged = allocate_shard("kzero::averaged", shard_bytes, space);
+    buffer.averaged = allocate_shard("kzero::averaged", shard_bytes, 0, space);
   if (layout.has_main())
-    buffer.main = allocate_shard("kzero::main", shard_bytes, space);
+    buffer.main = allocate_shard("kzero::main", shard_bytes, 1, space);
   for (std::size_t array = 0; array < state_arrays; ++array)
     buffer.state.push_back(
-        allocate_shard("kzero::moments", shard_bytes, space));
+        allocate_shard("kzero::moments", shard_bytes, 2 + array, space));
 }
 
 Storage::~Storage() {
   if (!Kokkos::is_initialized()) {
     for (BufferStorage& buffer : buffers_) {
-      keep_array(buffer.averaged);
-      keep_array(buffer.main);
-      for (Array& array : buffer.state) keep_array(array);
+      keep_array(buffer.averaged.memory);
+      keep_array(buffer.main.memory);
+      for (Shard& shard : buffer.state) keep_array(shard.memory);
     }
     return;
   }
@@ -147,14 +147,24 @@ Storage::~Storage() {
   announce_freed(staging_label, gather_pieces_, memory_.staging);
 }
 
-Storage::Array Storage::allocate_shard(const char* label, std::int64_t bytes,
+// Large arrays begin at different places of a page: in the first cache,
+// elements of one place in different arrays else meet in one set, and loads
+// wait for stores whose addresses are alike in the lower bits.
+Storage::Shard Storage::allocate_shard(const char* label, std::int64_t bytes,
+                                       std::size_t which,
                                        const ExecutionSpace& space) const {
-  Array array(
-      Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)),
-      static_cast<std::size_t>((bytes + 7) / 8));
-  ask_for_huge_pages(array.data(), bytes);
-  zero_bytes(array.data(), bytes, space);
-  return array;
+  constexpr std::int64_t large = std::int64_t{1} << 20;
+  constexpr std::size_t page = 4096;
+  constexpr std::size_t step = 1024;
+  const std::size_t shift = bytes < large ? 0 : which * step % page;
+  Shard shard;
+  shard.memory =
+      Array(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(label)),
+            (static_cast<std::size_t>(bytes) + shift + 7) / 8);
+  shard.data = reinterpret_cast<std::byte*>(shard.memory.data()) + shift;
+  ask_for_huge_pages(shard.data, bytes);
+  zero_bytes(shard.data, bytes, space);
+  return shard;
 }
 
 const Storage::BufferStorage& Storage::buffer_of(std::int64_t bucket) const {
@@ -195,7 +205,7 @@ std::byte* Storage::averaged_shard(std::int64_t bucket) const {
   if (buffer.bytes_gradient == buffer.bytes_main)
     return static_cast<std::byte*>(buffer.gradients.get()) +
            shard_in_buffer(bucket).begin * buffer.bytes_gradient;
-  return reinterpret_cast<std::byte*>(buffer.averaged.data()) +
+  return buffer.averaged.data +
          shard_offsets_[static_cast<std::size_t>(bucket)] * buffer.bytes_main;
 }
 
@@ -203,13 +213,13 @@ std::byte* Storage::main_shard(std::int64_t bucket) const {
   const BufferStorage& buffer = buffer_of(bucket);
   if (buffer.parameters && buffer.bytes_parameter == buffer.bytes_main)
     return parameter_shard(bucket);
-  return reinterpret_cast<std::byte*>(buffer.main.data()) +
+  return buffer.main.data +
          shard_offsets_[static_cast<std::size_t>(bucket)] * buffer.bytes_main;
 }
 
 std::byte* Storage::state_shard(std::int64_t bucket, std::size_t array) const {
   const BufferStorage& buffer = buffer_of(bucket);
-  return reinterpret_cast<std::byte*>(buffer.state[array].data()) +
+  return buffer.state[array].data +
          shard_offsets_[static_cast<std::size_t>(bucket)] * buffer.bytes_main;
 }
 

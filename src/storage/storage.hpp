@@ -83,6 +83,11 @@ class Storage {
   // Of doubles, whatever is stored: zeros are zeros in every type.
   using Array = Kokkos::View<double*, typename ExecutionSpace::memory_space>;
 
+  struct Shard {
+    Array memory;
+    std::byte* data = nullptr;
+  };
+
   struct BufferStorage {
     std::int64_t bytes_parameter = 0;  // of one element
     std::int64_t bytes_gradient = 0;
@@ -90,9 +95,9 @@ class Storage {
     std::shared_ptr<void> parameters;
     std::shared_ptr<void> gradients;
     std::int64_t shard_elements = 0;  // of all its buckets
-    Array averaged;                   // empty where it is the gradients
-    Array main;                       // empty where it is the parameters
-    std::vector<Array> state;
+    Shard averaged;                   // empty where it is the gradients
+    Shard main;                       // empty where it is the parameters
+    std::vector<Shard> state;
   };
 
   /// A part of a gradient in the caller's memory.
@@ -104,7 +109,8 @@ class Storage {
   void allocate(std::size_t buffer, StorageCommunicators communicators,
                 std::size_t state_arrays, const ExecutionSpace& space);
   void cut_gradients(const ParameterSet& parameters);
-  Array allocate_shard(const char* label, std::int64_t bytes,
+  /// which: of the arrays that an update goes through together.
+  Shard allocate_shard(const char* label, std::int64_t bytes, std::size_t which,
                        const ExecutionSpace& space) const;
   const BufferStorage& buffer_of(std::int64_t bucket) const;
   Range shard_in_buffer(std::int64_t bucket) const;

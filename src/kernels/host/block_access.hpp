@@ -73,6 +73,43 @@ KZERO_FUNCTION void store(const Block<T>& block, T* to, int count) {
   for (int lane = 0; lane < count; ++lane) to[lane] = values[lane];
 }
 
+/// The first count elements, and the first again for the others.
+template <class T>
+KZERO_FUNCTION Block<T> load_repeated(const T* from, int count) {
+  Block<T> block;
+#if defined(__AVX512F__)
+  const unsigned mask = (1u << count) - 1u;
+  if constexpr (sizeof(T) == 4) {
+    block.part[0] = (Vector<T, 16>)_mm512_mask_loadu_ps(
+        _mm512_set1_ps(*from), static_cast<__mmask16>(mask), from);
+  } else {
+    for (int i = 0; i < 2; ++i)
+      block.part[i] = (Vector<T, 8>)_mm512_mask_loadu_pd(
+          _mm512_set1_pd(*from), static_cast<__mmask8>(mask >> (8 * i)),
+          from + 8 * i);
+  }
+#else
+  T values[lanes];
+  for (int lane = 0; lane < lanes; ++lane)
+    values[lane] = from[lane < count ? lane : 0];
+  std::memcpy(block.part, values, sizeof(values));
+#endif
+  return block;
+}
+
+/// Those of 16 bits, from an array of whole blocks.
+template <class T>
+KZERO_FUNCTION void copy_codes(const T* from, T* to, int count) {
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+  const auto mask = static_cast<__mmask16>((1u << count) - 1u);
+  __m256i codes;
+  std::memcpy(&codes, from, sizeof(codes));
+  _mm256_mask_storeu_epi16(to, mask, codes);
+#else
+  for (int lane = 0; lane < count; ++lane) to[lane] = from[lane];
+#endif
+}
+
 /// As many codes of 16 bits as a register takes when they have 32.
 struct Codes {
 #if defined(__AVX512F__)

@@ -107,6 +107,14 @@ KZERO_FUNCTION T add_lanes(Block<T> block) {
 /// The first count lanes of a block, 0 in the others.
 template <class T>
 KZERO_FUNCTION Block<T> front(const Block<T>& block, int count) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {
+    Block<T> kept;
+    kept.part[0] = (Vector<T, 16>)_mm512_maskz_mov_ps(
+        static_cast<__mmask16>((1u << count) - 1u), (__m512)block.part[0]);
+    return kept;
+  }
+#endif
   T values[lanes];
   std::memcpy(values, block.part, sizeof(values));
   for (int lane = count; lane < lanes; ++lane) values[lane] = T(0);

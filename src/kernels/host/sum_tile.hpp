@@ -48,10 +48,11 @@ KZERO_FUNCTION void collect(const Block<Sum>& values, Checks<Sum>& checks,
 }
 
 /// What is checked and counted is what is stored: Out can be narrower than the
-/// sum. Past count the statistics see zeros.
+/// sum. Past count the statistics see zeros. out has room for whole blocks
+/// where it is held.
 template <class Out, class Sum, class Source>
 KZERO_FUNCTION Checks<Sum> finish_chunk(const Source& source, Sum scale,
-                                        std::int64_t count, Out* out,
+                                        std::int64_t count, Out* out, bool held,
                                         Block<double>& squares) {
   Checks<Sum> checks;
   Block<double> added = squares;
@@ -64,7 +65,7 @@ KZERO_FUNCTION Checks<Sum> finish_chunk(const Source& source, Sum scale,
   if (whole < count) {
     const auto left = static_cast<int>(count - whole);
     const auto stored = convert_block<Out>(source.block(whole, left) * scale);
-    store(stored, out + whole, left);
+    store(stored, out + whole, held ? lanes : left);
     collect(convert_block<Sum>(front(stored, left)), checks, added);
   }
   squares = added;
@@ -100,6 +101,17 @@ KZERO_FUNCTION std::int64_t chunk_of(const SumTile& tile, std::int64_t begin) {
   return left < chunk_size ? left : chunk_size;
 }
 
+/// From memory of whole blocks.
+template <class T>
+KZERO_FUNCTION void take_held(const T* held, std::int64_t count, T* out) {
+  const std::int64_t whole = opaque(count / lanes * lanes);
+  for (std::int64_t i = 0; i < whole; i += lanes)
+    store(load(held + i, lanes), out + i, lanes);
+  if (whole < count)
+    store(load(held + whole, lanes), out + whole,
+          static_cast<int>(count - whole));
+}
+
 /// source_of(begin, count): the sums of a chunk.
 template <class In, class Out, class F>
 KZERO_FUNCTION void finish(const SumTile& tile, F&& source_of,
@@ -119,14 +131,13 @@ KZERO_FUNCTION void finish(const SumTile& tile, F&& source_of,
     Out* const target = in_place ? held : out;
     const auto source = source_of(begin, count);
     const Checks<Sum> checks =
-        finish_chunk<Out>(source, scale, count, target, squares);
+        finish_chunk<Out>(source, scale, count, target, in_place, squares);
     const std::int64_t past_count = (lanes - count % lanes) % lanes;
     statistics.zeros -= add_lanes(checks.zeros) + past_count;
     const Sum poison = add_lanes(checks.poison);
     if (poison != poison) [[unlikely]]
       count_nonfinite<In>(tile, begin, count, target, statistics);
-    if (in_place)
-      std::memcpy(out, held, static_cast<std::size_t>(count) * sizeof(Out));
+    if (in_place) take_held(held, count, out);
   }
   statistics.squares += add_lanes(squares);
 }

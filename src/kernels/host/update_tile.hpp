@@ -55,8 +55,7 @@ KZERO_FUNCTION void update_blocks(const R rule, T factor, std::int64_t blocks,
 /// that are not there the rule must not raise what others do not.
 template <class T>
 KZERO_FUNCTION void load_left(const T* from, int count, T* to) {
-  for (int lane = 0; lane < lanes; ++lane) to[lane] = from[0];
-  store(load(from, count), to, count);
+  store(load_repeated(from, count), to, lanes);
 }
 
 template <std::size_t arrays, class T, class Parameter, class R>
@@ -77,8 +76,7 @@ KZERO_FUNCTION void update_left(const R& rule, T factor, int count,
   for (std::size_t i = 0; i < arrays; ++i)
     store(load(state[i], lanes), tile.state[i], count);
   if constexpr (is_16_bit<Parameter>)
-    for (int lane = 0; lane < count; ++lane)
-      tile.parameter[lane] = parameter[lane];
+    copy_codes(parameter, tile.parameter, count);
 }
 
 template <std::size_t arrays, class T, class Parameter, class R>
