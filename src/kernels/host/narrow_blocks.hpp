@@ -69,6 +69,27 @@ KZERO_FUNCTION void narrow_block(const float* from, bfloat16* to) {
 
 #endif
 
+#if defined(__AVX512F__)
+
+template <>
+constexpr bool has_narrow_blocks<bfloat16> = true;
+
+/// As bfloat16 rounds.
+KZERO_FUNCTION void narrow_block(const float* from, bfloat16* to) {
+  using Bits = Vector<std::uint32_t, lanes>;
+  const __m512 value = _mm512_loadu_ps(from);
+  const Bits bits = (Bits)value;
+  const Bits rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  const __mmask16 nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+  const __m512i chosen =
+      _mm512_mask_mov_epi32((__m512i)rounded, nan, (__m512i)(bits | 0x400000u));
+  const __m256i codes =
+      _mm512_maskz_cvtepi32_epi16(all_lanes, (__m512i)((Bits)chosen >> 16));
+  std::memcpy(&to->bits, &codes, sizeof(codes));
+}
+
+#endif
+
 /// count is a multiple of 16.
 template <class T>
 KZERO_FUNCTION void narrow_blocks(const float* from, T* to,
