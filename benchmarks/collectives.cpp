@@ -73,6 +73,7 @@ void ReduceScatter::with_library() {
       std::transform(piece->parts.begin(), piece->parts.end(), sources_.begin(),
                      [](const Contribution& part) { return part.data; });
   }
+  ticket->wait();
 }
 
 void ReduceScatter::with_mpi() {

@@ -58,10 +58,11 @@ constexpr std::int64_t huge_page = std::int64_t{2} << 20;
 
 [[noreturn]] void fail(const char* what, std::int64_t bytes) {
   const int code = errno;
-  throw Error(concat("shared memory of ", bytes, " bytes: ", what, " failed (",
-                     std::strerror(code),
-                     "): raise the limit (ulimit -a, memory of the job) or "
-                     "choose backend mpi"));
+  throw Error(concat(
+      "no memory for a communication buffer of ", bytes, " bytes (", what,
+      " failed: ", std::strerror(code),
+      "): use more ranks, smaller buckets or pieces, raise the limit (ulimit "
+      "-a, memory of the job) or choose backend mpi"));
 }
 
 /// What MADV_HUGEPAGE is given to pays from one huge page on.
@@ -75,18 +76,19 @@ std::int64_t whole_pages(std::int64_t bytes) {
 
 SharedMemory SharedMemory::create(std::int64_t bytes) {
   SharedMemory memory;
+  const std::int64_t wanted = bytes;
   bytes = whole_pages(bytes);
   // To be told of the limit, and not to be ended by it.
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       static_cast<rlim_t>(bytes) > limit.rlim_cur) {
     errno = EFBIG;
-    fail("its file", bytes);
+    fail("its file", wanted);
   }
   memory.descriptor_ = memfd_create("kzero", MFD_CLOEXEC);
-  if (memory.descriptor_ < 0) fail("memfd_create", bytes);
-  if (ftruncate(memory.descriptor_, bytes) != 0) fail("ftruncate", bytes);
-  memory.map(memory.descriptor_, bytes, Access::write);
+  if (memory.descriptor_ < 0) fail("memfd_create", wanted);
+  if (ftruncate(memory.descriptor_, bytes) != 0) fail("ftruncate", wanted);
+  memory.map(memory.descriptor_, bytes, wanted, Access::write);
   return memory;
 }
 
@@ -98,7 +100,7 @@ SharedMemory SharedMemory::open(std::int64_t process, int descriptor,
   if (own < 0) fail(path.c_str(), bytes);
   SharedMemory memory;
   try {
-    memory.map(own, bytes, access);
+    memory.map(own, bytes, bytes, access);
   } catch (...) {
     (void)::close(own);
     throw;
@@ -107,18 +109,19 @@ SharedMemory SharedMemory::open(std::int64_t process, int descriptor,
   return memory;
 }
 
-void SharedMemory::map(int descriptor, std::int64_t bytes, Access access) {
+void SharedMemory::map(int descriptor, std::int64_t bytes, std::int64_t wanted,
+                       Access access) {
   // What lies behind the end of a file cannot be read.
   struct stat status {};
   if (fstat(descriptor, &status) != 0 || status.st_size < bytes) {
     errno = EINVAL;
-    fail("its size", bytes);
+    fail("its size", wanted);
   }
   const int protection =
       access == Access::write ? PROT_READ | PROT_WRITE : PROT_READ;
   void* const data = mmap(nullptr, static_cast<std::size_t>(bytes), protection,
                           MAP_SHARED, descriptor, 0);
-  if (data == MAP_FAILED) fail("mmap", bytes);
+  if (data == MAP_FAILED) fail("mmap", wanted);
   data_ = static_cast<std::byte*>(data);
   bytes_ = bytes;
   // A refusal costs speed alone.

@@ -36,7 +36,9 @@ class SharedMemory {
   void leak() noexcept;
 
  private:
-  void map(int descriptor, std::int64_t bytes, Access access);
+  /// wanted: what was asked for, for messages.
+  void map(int descriptor, std::int64_t bytes, std::int64_t wanted,
+           Access access);
 
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;

@@ -242,7 +242,7 @@ TEST(NodeCommunicator, RefusesMemoryThatThereIsNot) {
   const auto communicator = make_node();
   const std::string message =
       message_of<Error>([&] { communicator->allocate(std::int64_t{1} << 60); });
-  expect_part(message, "shared memory of ");
+  expect_part(message, "no memory for a communication buffer of ");
   expect_part(message, "choose backend mpi");
   // It did no harm.
   communicator->barrier({});

@@ -353,7 +353,7 @@ TEST_F(AddGroup, TakesThePlannedMemory) {
     // A communicator of its own: it keeps what it has grown to.
     OptimizerOptions options = mode.in(mixed_options(mixed_rules()));
     partition.set(options.plan);
-    ShardedOptimizer optimizer(world(), model.set(), options);
+    ShardedOptimizer optimizer(world(Backend::mpi), model.set(), options);
     add(optimizer, "added", more, added_rule);
     optimizer.step();
     const Plan& plan = optimizer.plan();

@@ -30,7 +30,9 @@ class LateOperation : public PendingOperation {
       MPI_Recv(&word, 1, MPI_CHAR, MPI_ANY_SOURCE, 0, comm_, MPI_STATUS_IGNORE);
       --missing_;
     }
-    return missing_ == 0 && --polls_ < 0 && inner_->test();
+    // The others need not wait for this rank.
+    has_ended_ = has_ended_ || inner_->test();
+    return missing_ == 0 && --polls_ < 0 && has_ended_;
   }
   void wait() override {
     while (!test()) {
@@ -45,6 +47,7 @@ class LateOperation : public PendingOperation {
   MPI_Comm comm_;
   int missing_;
   int polls_ = 1000;
+  bool has_ended_ = false;
 };
 
 /// Its duplicates tell the late rank of the reductions that they start. The

@@ -43,9 +43,14 @@ class Rebuild : public testing::Test {
  protected:
   ShardedOptimizer make(const MixedModel& model, const Partitioning& partition,
                         const Mode& mode = {}) const {
+    return make(communicator, model, partition, mode);
+  }
+  ShardedOptimizer make(std::shared_ptr<Communicator> ranks_of,
+                        const MixedModel& model, const Partitioning& partition,
+                        const Mode& mode) const {
     OptimizerOptions options = mode.in(mixed_options(mixed_rules()));
     partition.set(options.plan);
-    ShardedOptimizer optimizer(communicator, model.set(), options);
+    ShardedOptimizer optimizer(std::move(ranks_of), model.set(), options);
     model.write_start(optimizer);
     return optimizer;
   }
@@ -219,9 +224,10 @@ TEST_F(Rebuild, MovesEverything) {
 }
 
 TEST_F(Rebuild, TakesThePlannedMemory) {
+  const auto messages = world(Backend::mpi);  // where there is staging
   for (const auto& [partition, mode] : all_ways()) {
     const MixedModel model(mixed_parameters());
-    auto optimizer = make(model, partition, mode);
+    auto optimizer = make(messages, model, partition, mode);
     mark_all(optimizer, 1);
     optimizer.step();
     optimizer.rebuild_buckets();

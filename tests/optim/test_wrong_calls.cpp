@@ -411,24 +411,28 @@ TEST_F(WrongUse, AfterAMove) {
 // Ranks that call different things: the first that waits in vain says so.
 TEST_F(WrongUse, OfRanksThatPart) {
   if (ranks == 1) GTEST_SKIP() << "for more than one rank";
-  const auto brief =
-      make_communicator(MPI_COMM_WORLD, {.timeout = std::chrono::seconds(4)});
-  ShardedOptimizer other(brief, model(), plain());
-  expect_refused({{"the last rank broadcasts, the others step",
-                   [&] {
-                     if (is_last)
-                       other.broadcast_parameters();
-                     else
-                       other.step();
-                   },
-                   {"rank", "4.0 s"},
-                   Found::local,
-                   Throws::communication_error}});
-  expect_refused({{"a step after that",
-                   [&] { other.step(); },
-                   {"refused", "unusable"},
-                   Found::local,
-                   Throws::communication_error}});
+  for (const Backend backend : {Backend::mpi, Backend::node}) {
+    const auto brief = make_communicator(
+        MPI_COMM_WORLD,
+        {.backend = backend, .timeout = std::chrono::seconds(4)});
+    ShardedOptimizer other(brief, model(), plain());
+    // On a node the others learn at once that one has given up.
+    expect_refused({{"the last rank broadcasts, the others step",
+                     [&] {
+                       if (is_last)
+                         other.broadcast_parameters();
+                       else
+                         other.step();
+                     },
+                     {"rank", backend == Backend::mpi ? "4.0 s" : "on rank"},
+                     Found::local,
+                     Throws::communication_error}});
+    expect_refused({{"a step after that",
+                     [&] { other.step(); },
+                     {"refused", "unusable"},
+                     Found::local,
+                     Throws::communication_error}});
+  }
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Counts the calls of operator new and of posix_memalign, by which the library
-// takes its large buffers, and the bytes that they give; can refuse memory.
-// Include it in one file of a program: it replaces them.
+// Counts the calls of operator new, and of posix_memalign and ftruncate, by
+// which the library takes its large buffers, and the bytes that they give; can
+// refuse memory. Include it in one file of a program: it replaces them.
 #pragma once
+
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -98,4 +101,17 @@ extern "C" int posix_memalign(void** memory, std::size_t alignment,
   if (!kzero::test::count_allocation(bytes)) return ENOMEM;
   *memory = std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
   return *memory == nullptr ? ENOMEM : 0;
+}
+
+// Of memory that is shared: whole pages, huge ones from their size on.
+extern "C" int ftruncate(int descriptor, off_t bytes) noexcept {
+  const std::size_t refused = kzero::test::refused_bytes;
+  const std::size_t page = refused < (std::size_t{2} << 20) ? 4096 : 2 << 20;
+  const bool refuse =
+      refused != 0 && (refused + page - 1) / page * page == std::size_t(bytes);
+  if (!kzero::test::count_allocation(std::size_t(bytes)) || refuse) {
+    errno = ENOMEM;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_ftruncate, descriptor, bytes));
 }

@@ -17,8 +17,10 @@
 
 namespace kzero::test {
 
-inline std::shared_ptr<Communicator> world() {
+inline std::shared_ptr<Communicator> world(
+    Backend backend = Backend::automatic) {
   CommunicatorOptions options;
+  options.backend = backend;
   options.timeout = std::chrono::seconds(30);
   return make_communicator(MPI_COMM_WORLD, options);
 }
