@@ -49,7 +49,9 @@ void OptimizerCore::sum(const Arrival& arrival, const Hands& hands,
                  first_tile + range.begin / tile_elements, end,
                  [&work, &contributions, update](std::int64_t tile) {
                    work.sum(tile, contributions);
-                   if (update) work.update(tile);
+                   if (!update) return;
+                   work.fetch(tile + 1, contributions);
+                   work.update(tile);
                  });
   if (!update) summed_tiles_ = end;
 }
