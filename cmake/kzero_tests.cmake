@@ -1,17 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The kzero authors
 # SPDX-License-Identifier: BSD-3-Clause
 
-# kzero_add_test(<layer>/test_<what> RANKS <n>... [TIMEOUT <seconds>]
-#                [LABELS <label>...] [NO_HDF5])
+# kzero_add_test(<layer>/test_<what> RANKS <n>... [MESSAGES <n>...]
+#                [TIMEOUT <seconds>] [LABELS <label>...] [NO_HDF5])
 #
 # One GoogleTest program from tests/<layer>/test_<what>.cpp, and one ctest test
 # <layer>/test_<what>.<n> for each number of ranks. RANKS 0 is a serial test:
-# neither MPI nor Kokkos is initialised. Every test is labelled with its layer,
+# neither MPI nor Kokkos is initialised. Ranks of one machine share memory where
+# a test does not ask for another communicator; MESSAGES adds tests
+# <name>.mpi.<n>, labelled "messages", that have mpi there. Every test is labelled with its layer,
 # and those above storage with "kokkos": another Kokkos can change what they see.
 # "full" marks what is too long for the everyday run. Tests below io/ are built
 # only with HDF5, but for those with NO_HDF5, which need none.
 function(kzero_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_HDF5" "TIMEOUT" "RANKS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_HDF5" "TIMEOUT"
+                        "RANKS;MESSAGES;LABELS")
   if(NOT DEFINED arg_RANKS OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kzero_add_test(${name}): give RANKS <n>... and nothing "
                         "unknown (got '${arg_UNPARSED_ARGUMENTS}')")
@@ -53,15 +56,19 @@ function(kzero_add_test name)
   foreach(ranks IN LISTS arg_RANKS)
     kzero_add_run(${name}.${ranks} ${ranks})
   endforeach()
+  foreach(ranks IN LISTS arg_MESSAGES)
+    kzero_add_run_of_messages(${name}.mpi.${ranks} ${ranks})
+  endforeach()
 endfunction()
 
-# kzero_add_program(<layer>/<name> RANKS <n>... [CASES <argument>...])
+# kzero_add_program(<layer>/<name> RANKS <n>... [MESSAGES <n>...]
+#                   [CASES <argument>...])
 #
 # A program of its own from tests/<layer>/<name>.cpp that passes by its exit
 # code, and one ctest test for each number of ranks, and for each argument where
 # there are any.
 function(kzero_add_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "RANKS;CASES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "RANKS;MESSAGES;CASES")
   set(arg_TIMEOUT 60)
   set(arg_LABELS "")
   get_filename_component(layer ${name} DIRECTORY)
@@ -78,6 +85,11 @@ function(kzero_add_program name)
       kzero_add_run(${name}.${case}.${ranks} ${ranks} ${case})
     endforeach()
   endforeach()
+  foreach(ranks IN LISTS arg_MESSAGES)
+    foreach(case IN LISTS arg_CASES)
+      kzero_add_run_of_messages(${name}.mpi.${case}.${ranks} ${ranks} ${case})
+    endforeach()
+  endforeach()
 endfunction()
 
 # kzero_add_run(<test> <ranks> [<argument>]): one ctest test of the program that
@@ -88,6 +100,13 @@ function(kzero_add_run test ranks)
                    ${MPIEXEC_PREFLAGS} $<TARGET_FILE:${target}> ${ARGN}
                    ${MPIEXEC_POSTFLAGS})
   kzero_set_test_properties(${test} ${ranks})
+endfunction()
+
+# Likewise, with mpi where the program asks for no other communicator.
+function(kzero_add_run_of_messages test ranks)
+  list(APPEND arg_LABELS messages)
+  kzero_add_run(${test} ${ranks} ${ARGN})
+  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT KZERO_BACKEND=mpi)
 endfunction()
 
 # Properties of one test of these functions, whose arguments it reads.

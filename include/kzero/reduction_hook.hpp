@@ -85,7 +85,9 @@ class BucketReduction {
 /// where Kokkos must not be called. Returns what BucketReduction::start() has
 /// given, or a PendingReduction of its own: one that gives the contributions to
 /// this rank's shard in ascending pieces, each of which ends on a multiple of
-/// ReduceArguments::piece_granularity (2048 elements) or with the shard.
+/// ReduceArguments::piece_granularity (2048 elements) or with the shard. One
+/// that wraps what start() has given passes every call on, wait() too, at the
+/// end of the step.
 /// A step that is made again, after ranks have disagreed on hyperparameters,
 /// calls it again: one that changes gradients in place finds them changed.
 /// Every rank gives a hook or none does. An exception, or no ticket, ends the

@@ -118,8 +118,15 @@ bool NodeOperation::has_come(int peer) {
 }
 
 const std::byte* NodeOperation::open(int peer) {
-  return traffic_.memory().open(
-      *region_, peer, traffic_.seats().seat(peer).of(number_).record.address);
+  const NodeAddress& address =
+      traffic_.seats().seat(peer).of(number_).record.address;
+  try {
+    return traffic_.memory().open(*region_, peer, address);
+  } catch (const Error& error) {
+    traffic_.fail(concat(detail::name_of(subject_), " failed on rank ",
+                         traffic_.rank_of(traffic_.self()), ": memory of rank ",
+                         traffic_.rank_of(peer), ": ", error.what()));
+  }
 }
 
 bool NodeOperation::is_done_by(int peer) const {

@@ -42,7 +42,7 @@ class NodeOperation {
   /// Whether a peer has announced the same; checked once. Throws
   /// CommunicationError when it has announced something else.
   bool has_come(int peer);
-  /// Where the peer's bucket is here. It has come.
+  /// Where the peer's bucket is here. It has come. Throws CommunicationError.
   const std::byte* open(int peer);
   /// Whether all have done what they had to.
   bool is_done_by(int peer) const;
