@@ -18,7 +18,9 @@ class NodeReduction final : public PendingReduction, public NodeOperation {
  public:
   explicit NodeReduction(NodeTraffic& traffic,
                          std::vector<NodeReduction*>& started)
-      : NodeOperation(traffic), started_(started) {}
+      : NodeOperation(traffic), started_(started) {
+    started_.reserve(started_.capacity() + 1);
+  }
 
   void start(const ReduceArguments& arguments, int rank,
              std::shared_ptr<void> owner);

@@ -68,6 +68,10 @@ bool is_same(const NodeRecord& a, const NodeRecord& b) {
 
 }  // namespace
 
+NodeOperation::NodeOperation(NodeTraffic& traffic) : traffic_(traffic) {
+  traffic_.live_.reserve(++traffic_.made_);
+}
+
 void NodeOperation::post(NodeCall call, const Subject& subject, DType dtype,
                          const ShardTable& shards, const void* bucket,
                          Range range) {

@@ -31,7 +31,7 @@ class NodeOperation {
   NodeOperation& operator=(const NodeOperation&) = delete;
 
  protected:
-  explicit NodeOperation(NodeTraffic& traffic) : traffic_(traffic) {}
+  explicit NodeOperation(NodeTraffic& traffic);
   ~NodeOperation() = default;
 
   /// Announces it. range: the elements of the bucket that peers read of this
@@ -151,7 +151,10 @@ class NodeTraffic {
   std::int64_t calls_ = 0;
   std::uint64_t started_ = 0;
   std::uint64_t announced_ = 0;
-  std::vector<NodeOperation*> live_;  // not done by all, in order
+  // Not ended, in order. There is room for all that were made: how many are
+  // under way at a time is not the same in every step.
+  std::vector<NodeOperation*> live_;
+  std::size_t made_ = 0;
 };
 
 template <class Lacks>
