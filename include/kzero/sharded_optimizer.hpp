@@ -74,10 +74,11 @@ class Group {
 /// memory is kept; reductions are dropped. MPI_Finalize ends what is under way
 /// of an optimizer that is still alive (one with a thread of its own must be
 /// gone before, as MPI demands, where kzero is a shared library that MPI comes
-/// before, or where a profiling tool has an MPI_Finalize of its own). After InvalidArgument the optimizer is
-/// as it was, where nothing else is said; after a NonfiniteError as that says;
-/// after any other exception (CommunicationError, no memory) it is unusable.
-/// One that was moved from throws InvalidArgument.
+/// before, or where a profiling tool has an MPI_Finalize of its own). After
+/// InvalidArgument the optimizer is as it was, where nothing else is said;
+/// after a NonfiniteError as that says; after any other exception
+/// (CommunicationError, no memory) it is unusable. One that was moved from
+/// throws InvalidArgument.
 class ShardedOptimizer {
  public:
   /// Collective. The state lies in the memory space of ExecutionSpace, and the

@@ -32,8 +32,8 @@ class PeakMemory : public testing::Test {
   std::int64_t growth(const ParameterSet& model, const OptimizerOptions& with) {
     forget_peak();
     const std::int64_t before = peak_memory();
-    // A communicator keeps what it has grown to. Not one that shares memory: the
-    // peak counts what peers own as well.
+    // A communicator keeps what it has grown to. Not one that shares memory:
+    // the peak counts what peers own as well.
     ShardedOptimizer optimizer(world(Backend::mpi), model, with);
     for (int step = 0; step < 2; ++step) {
       for (int i = parameters - 1; i >= 0; --i) optimizer.mark_ready({i});
