@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # kzero_add_test(<layer>/test_<what> RANKS <n>... [MESSAGES <n>...]
+#                [NODES <nodes>x<ranks>...]
 #                [TIMEOUT <seconds>] [LABELS <label>...] [NO_HDF5])
 #
 # One GoogleTest program from tests/<layer>/test_<what>.cpp, and one ctest test
 # <layer>/test_<what>.<n> for each number of ranks. RANKS 0 is a serial test:
 # neither MPI nor Kokkos is initialised. Ranks of one machine share memory where
 # a test does not ask for another communicator; MESSAGES adds tests
-# <name>.mpi.<n>, labelled "messages", that have mpi there. Every test is labelled with its layer,
-# and those above storage with "kokkos": another Kokkos can change what they see.
+# <name>.mpi.<n>, labelled "messages", that have mpi there, and NODES adds
+# <name>.<nodes>x<ranks>, labelled "nodes", where so many ranks count as a node.
+# Every test is labelled with its layer, and those above storage with "kokkos":
+# another Kokkos can change what they see.
 # "full" marks what is too long for the everyday run. Tests below io/ are built
 # only with HDF5, but for those with NO_HDF5, which need none.
 function(kzero_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "NO_HDF5" "TIMEOUT"
-                        "RANKS;MESSAGES;LABELS")
+                        "RANKS;MESSAGES;NODES;LABELS")
   if(NOT DEFINED arg_RANKS OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kzero_add_test(${name}): give RANKS <n>... and nothing "
                         "unknown (got '${arg_UNPARSED_ARGUMENTS}')")
@@ -58,6 +61,9 @@ function(kzero_add_test name)
   endforeach()
   foreach(ranks IN LISTS arg_MESSAGES)
     kzero_add_run_of_messages(${name}.mpi.${ranks} ${ranks})
+  endforeach()
+  foreach(nodes IN LISTS arg_NODES)
+    kzero_add_run_on_nodes(${name} ${nodes})
   endforeach()
 endfunction()
 
@@ -107,6 +113,18 @@ function(kzero_add_run_of_messages test ranks)
   list(APPEND arg_LABELS messages)
   kzero_add_run(${test} ${ranks} ${ARGN})
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT KZERO_BACKEND=mpi)
+endfunction()
+
+# kzero_add_run_on_nodes(<name> <nodes>x<ranks>)
+function(kzero_add_run_on_nodes name nodes)
+  string(REPLACE "x" ";" sizes ${nodes})
+  list(GET sizes 0 count)
+  list(GET sizes 1 size)
+  math(EXPR ranks "${count} * ${size}")
+  list(APPEND arg_LABELS nodes)
+  kzero_add_run(${name}.${nodes} ${ranks})
+  set_property(TEST ${name}.${nodes} APPEND
+               PROPERTY ENVIRONMENT KZERO_RANKS_PER_NODE=${size})
 endfunction()
 
 # Properties of one test of these functions, whose arguments it reads.

@@ -34,6 +34,8 @@ struct ReduceArguments {
   std::int64_t piece_bytes = std::int64_t{25} << 20;
   /// Pieces end on multiples of this many elements, and hold at least as many.
   std::int64_t piece_granularity = 1;
+  /// With it, a communicator may add up what several ranks contribute before
+  /// it sends that. The same on every rank: null or not.
   OrderedSum sum = nullptr;
   std::int64_t index = 0;  // of the bucket, for messages; -1: of none
 };
@@ -173,12 +175,14 @@ class Communicator {
 };
 
 /// automatic: self for one rank; else what the environment variable
-/// KZERO_BACKEND names (mpi or node); else node where ranks share a node, and
-/// mpi where each has one of its own.
+/// KZERO_BACKEND names (mpi or node); else node where any two ranks share a
+/// node, and mpi where each has one of its own.
 /// self: one rank; calls no MPI function.
 /// mpi: messages between pairs of ranks.
-/// node: ranks of a node read one another's memory; where that cannot be had,
-/// all ranks together take mpi. describe() says what was taken and why.
+/// node: ranks of a node read one another's memory, and add up what they send
+/// to other nodes as far as the order of the sum allows: blocks of 2^k ranks
+/// that follow one another. Where memory cannot be shared, all ranks together
+/// take mpi. describe() says what was taken and why.
 enum class Backend { automatic, self, mpi, node };
 
 struct CommunicatorOptions {
@@ -187,6 +191,11 @@ struct CommunicatorOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(10);
   /// Longer messages are split (MPI counts are 32-bit).
   std::int64_t message_bytes = std::int64_t{1} << 30;
+  /// Ranks of one machine that give different numbers count as being on
+  /// different nodes, which share no memory: parts of a machine far from one
+  /// another, say. Instead of 0, rank r has the number r / n where the
+  /// environment variable KZERO_RANKS_PER_NODE is n.
+  std::int64_t node = 0;
 };
 
 /// Makes a communicator over the ranks of the given one, which may be any
@@ -195,9 +204,9 @@ struct CommunicatorOptions {
 /// Throws InvalidArgument when MPI is not initialised (or is finalised), for
 /// MPI_COMM_NULL and an intercommunicator; on every rank when any has options
 /// out of range, backend self with more than one rank, or another
-/// message_bytes than the others; CommunicationError when peers do not come.
-/// With backend self and MPI not initialised, the given communicator is not
-/// looked at.
+/// message_bytes or backend than the others; CommunicationError when peers do
+/// not come. With backend self and MPI not initialised, the given communicator
+/// is not looked at.
 std::shared_ptr<Communicator> make_communicator(
     MPI_Comm communicator, CommunicatorOptions options = {});
 

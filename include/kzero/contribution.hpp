@@ -12,7 +12,8 @@
 namespace kzero {
 
 /// The sum of an aligned block of ranks' gradients: of one rank, or of
-/// rank_count = 2^k ranks from first_rank = a multiple of 2^k on.
+/// rank_count = 2^k ranks from first_rank = a multiple of 2^k on. Sums of
+/// several ranks are float64 for float64 gradients, and float32 for all others.
 struct Contribution {
   const void* data = nullptr;
   int first_rank = 0;
@@ -24,13 +25,16 @@ struct Contribution {
 /// yet, or only whole subtrees of the ordered sum.
 struct Contributions {
   std::span<const Contribution> parts;
-  DType dtype = DType::float32;  // of every part
+  DType dtype = DType::float32;  // of every part of one rank
   Range range;                   // elements of the shard
+
+  DType dtype_of(const Contribution& part) const {
+    return part.rank_count == 1 ? dtype : main_dtype(dtype);
+  }
 };
 
 /// Adds up parts by the ordered sum: count elements into out, float64 for
-/// float64 parts and float32 for all others. For communicators that must add
-/// before they send.
+/// float64 gradients and float32 for all others. Any thread may call it.
 using OrderedSum = void (*)(std::span<const Contribution> parts, DType dtype,
                             std::int64_t count, void* out);
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "comm/aligned_memory.hpp"
+#include "comm/all_progress.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/health.hpp"
 #include "comm/wait_clock.hpp"
@@ -28,19 +29,24 @@ MPI_Comm duplicate(MPI_Comm communicator, std::chrono::milliseconds timeout,
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Comm_idup(communicator, duplicate.get(), &request),
             "MPI_Comm_idup");
-  WaitClock clock(timeout);
-  while (true) {
+  try {
+    WaitClock clock(timeout);
     int done = 0;
-    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (done != 0) break;
-    if (clock.expired()) {
-      leak(duplicate.release());
-      throw CommunicationError(
-          concat(name_of(subject), " timed out after ", clock.text(),
-                 " on rank ", rank, " of ", size,
-                 ": does every rank of the communicator call ", function, "?"));
+    while (true) {
+      check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+      if (done != 0) break;
+      if (clock.expired()) {
+        throw CommunicationError(concat(
+            name_of(subject), " timed out after ", clock.text(), " on rank ",
+            rank, " of ", size, ": does every rank of the communicator call ",
+            function, "?"));
+      }
+      let_all_go_on();
+      std::this_thread::yield();
     }
-    std::this_thread::yield();
+  } catch (...) {
+    leak(duplicate.release());
+    throw;
   }
   check_mpi(MPI_Comm_set_errhandler(*duplicate, MPI_ERRORS_RETURN),
             "MPI_Comm_set_errhandler");

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <kzero/communicator.hpp>
 #include <kzero/error.hpp>
 #include <limits>
@@ -124,25 +126,45 @@ Choice choose(Backend asked, std::string& problem) {
   return {};
 }
 
+constexpr const char* node_size_variable = "KZERO_RANKS_PER_NODE";
+
+/// Ranks of a node by the environment; 0 where that does not say. problem: what
+/// is wrong with it.
+int forced_node_size(std::string& problem) {
+  const char* const text = std::getenv(node_size_variable);
+  if (text == nullptr || *text == '\0') return 0;
+  int size = 0;
+  const char* const end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, size);
+  if (error == std::errc() && stop == end && size > 0) return size;
+  if (problem.empty())
+    problem = concat(node_size_variable, " is ", detail::quoted(text),
+                     ": set it to a number of ranks, or unset it");
+  return 0;
+}
+
 /// With the choices of all ranks, which are the same. Collective.
 std::shared_ptr<Communicator> share_nodes(
-    std::shared_ptr<detail::MpiCommunicator> messages, Choice choice) {
-  detail::NodePlaces places = detail::find_places(*messages);
+    std::shared_ptr<detail::MpiCommunicator> messages, Choice choice,
+    std::int64_t mark) {
+  detail::NodePlaces places = detail::find_places(*messages, mark);
   const auto with_messages = [&](const std::string& why) {
     messages->say(concat(choice.reason, choice.reason.empty() ? "" : ";", " (",
                          why, ")"));
     return messages;
   };
-  if (places.nodes == messages->size() && messages->size() > 1)
+  const auto nodes = static_cast<int>(places.nodes.size());
+  if (nodes == messages->size() && nodes > 1)
     return with_messages("no two ranks share a node");
-  if (places.nodes > 1)
-    return with_messages(concat("the ranks are on ", places.nodes, " nodes"));
   if (!places.problem.empty())
     return with_messages(concat("no shared memory: ", places.problem));
-  std::string problem;
+  std::string problem = detail::try_sharing(*messages, places);
+  if (!problem.empty())
+    return with_messages(concat("no shared memory: ", problem));
   auto seats = detail::take_seats(*messages, places, problem);
   if (!seats) return with_messages(concat("no shared memory: ", problem));
-  if (choice.reason.empty()) choice.reason = " (all share a node)";
+  if (choice.reason.empty())
+    choice.reason = nodes == 1 ? " (all share a node)" : " (ranks share nodes)";
   return std::make_shared<detail::NodeCommunicator>(
       messages, detail::NodeGroup{std::move(places), *std::move(seats)},
       std::move(choice.reason));
@@ -183,6 +205,7 @@ std::shared_ptr<Communicator> make_communicator(MPI_Comm communicator,
           options.timeout, std::move(choice.reason));
     }
   }
+  const int node_size = forced_node_size(problem);
   // A rank whose options are wrong meets the others all the same, so that none
   // waits for it.
   if (options.timeout.count() < 1) {
@@ -193,7 +216,9 @@ std::shared_ptr<Communicator> make_communicator(MPI_Comm communicator,
                         {"making a communicator"}, "make_communicator"),
       options, choice.backend, choice.reason, problem);
   if (choice.backend == Backend::mpi) return messages;
-  return share_nodes(std::move(messages), std::move(choice));
+  if (options.node == 0 && node_size > 0)
+    options.node = messages->rank() / node_size;
+  return share_nodes(std::move(messages), std::move(choice), options.node);
 }
 
 }  // namespace kzero

@@ -16,6 +16,10 @@ inline constexpr const char* same_calls =
 std::string list_of(const std::vector<int>& ranks);
 
 /// "no answer from rank 1 (1 of 3 peers)".
+/// Where what a rank sends depends on others.
+inline constexpr const char* may_wait_itself =
+    ", which may itself wait for another rank";
+
 std::string no_answer_from(const std::vector<int>& ranks, int peers);
 
 }  // namespace kzero::detail

@@ -23,10 +23,12 @@ struct MpiState {
   MpiState(MPI_Comm duplicate, std::chrono::milliseconds timeout,
            std::shared_ptr<Health> health)
       : link(duplicate, timeout, std::move(health)),
+        routes(make_pairwise_routes(link.rank(), link.size())),
         small(link),
         reductions(link) {}
 
   MpiLink link;  // first: the others post on it
+  BlockRoutes routes;
   SmallCollectives small;
   MpiReductions reductions;
   std::vector<std::unique_ptr<MpiAllGather>> all_gathers;
@@ -98,6 +100,8 @@ void MpiCommunicator::agree(std::int64_t bytes, Backend backend,
   }
 }
 
+MpiLink& MpiCommunicator::link() { return state_->link; }
+
 int MpiCommunicator::rank() const { return state_->link.rank(); }
 
 int MpiCommunicator::size() const { return state_->link.size(); }
@@ -139,7 +143,7 @@ ReductionTicket MpiCommunicator::start_reduce(
     const ReduceArguments& arguments) {
   check_arguments(arguments, size());
   return state_->link.run(subject_of(arguments), [&] {
-    return state_->reductions.start(arguments, state_);
+    return state_->reductions.start(arguments, state_->routes, state_);
   });
 }
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "comm/mpi_link.hpp"
+
 namespace kzero::detail {
 
 struct MpiState;
@@ -29,6 +31,9 @@ class MpiCommunicator final : public Communicator {
 
   /// What describe() adds from now on.
   void say(std::string choice) { choice_ = std::move(choice); }
+
+  /// What its messages go by.
+  MpiLink& link();
 
   int rank() const override;
   int size() const override;

@@ -98,11 +98,10 @@ void MpiLink::check(int code, const char* call, const Subject& subject,
 }
 
 void MpiLink::break_off_dropped(const Subject& subject) noexcept {
-  break_off_at(subject, dropped);
+  break_off(subject, dropped);
 }
 
-void MpiLink::break_off_at(const Subject& subject,
-                           std::string_view why) noexcept {
+void MpiLink::break_off(const Subject& subject, std::string_view why) noexcept {
   health_->break_off(subject, why);
   abandon();
 }

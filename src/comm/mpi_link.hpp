@@ -114,6 +114,9 @@ class MpiLink {
   /// For a ticket that is dropped before its end.
   void break_off_dropped(const Subject& subject) noexcept;
 
+  /// Makes the communicator unusable, as fail() does.
+  void break_off(const Subject& subject, std::string_view why) noexcept;
+
   /// Runs a part of a collective. What ends it half-way (no memory, say) breaks
   /// the communicator, because peers wait for the rest.
   template <class F>
@@ -121,7 +124,7 @@ class MpiLink {
     try {
       return part();
     } catch (const std::exception& error) {
-      break_off_at(subject, error.what());
+      break_off(subject, error.what());
       throw;
     }
   }
@@ -133,7 +136,6 @@ class MpiLink {
  private:
   static constexpr int tags_without_size = 1 << 15;
 
-  void break_off_at(const Subject& subject, std::string_view why) noexcept;
   void abandon() noexcept;
 
   MPI_Comm communicator_;

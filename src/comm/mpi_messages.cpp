@@ -7,6 +7,7 @@
 #include <kzero/error.hpp>
 #include <thread>
 
+#include "comm/all_progress.hpp"
 #include "comm/missing_ranks.hpp"
 #include "comm/wait_clock.hpp"
 #include "core/message.hpp"
@@ -69,6 +70,8 @@ void MessageSet::wait_for(IsDone is_done, Until until) {
     progress();
     if (is_done()) return;
     if (clock.expired()) time_out(clock.text(), until);
+    let_all_go_on();
+    link_.health()->require(activity_.subject);
     // Ranks may outnumber the cores.
     std::this_thread::yield();
   }
@@ -163,11 +166,10 @@ void MessageSet::time_out(const std::string& time, Until until) {
   }
   std::sort(missing.begin(), missing.end());
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-  link_.fail(concat(
-      name_of(activity_.subject), " timed out after ", time, " on rank ",
-      link_.rank(), ": ", no_answer_from(missing, link_.size() - 1),
-      activity_.relayed ? ", which may itself wait for another rank" : "",
-      unexpected, same_calls));
+  link_.fail(
+      concat(name_of(activity_.subject), " timed out after ", time, " on rank ",
+             link_.rank(), ": ", no_answer_from(missing, link_.size() - 1),
+             activity_.relayed ? may_wait_itself : "", unexpected, same_calls));
 }
 
 void MessageSet::abandon() noexcept {

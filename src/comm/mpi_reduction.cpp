@@ -8,11 +8,34 @@
 #include "comm/argument_checks.hpp"
 
 namespace kzero::detail {
+namespace {
+
+/// While it lives.
+class Raised {
+ public:
+  explicit Raised(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Raised() { flag_ = false; }
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
+
+void MpiReduction::set_buckets(std::span<const std::byte* const> buckets) {
+  buckets_.assign(buckets.begin(), buckets.end());
+  has_buckets_ = true;
+  all_.advance();
+}
 
 const Contributions* MpiReduction::next() {
   all_.link_.health()->require(activity_.subject);
   if (ended_) return nullptr;
   all_.require_first(*this);
+  const Raised in_call(all_.in_call_);
+  all_.post_all();
 
   if (holds_) {
     // The caller is done with it.
@@ -20,7 +43,7 @@ const Contributions* MpiReduction::next() {
     slot.messages.wait(Until::ended);
     holds_ = false;
     all_.vacate(slot);
-    all_.advance();
+    all_.post_all();
   }
   if (given_ < own_count_) {
     MpiReductions::Slot& slot = *all_.find(*this, given_);
@@ -33,7 +56,7 @@ const Contributions* MpiReduction::next() {
   while (finished_ < pieces_.count) {
     MpiReductions::Slot& slot = *all_.find(*this, own_count_);
     slot.messages.wait(Until::ended);
-    all_.advance();
+    all_.post_all();
   }
   all_.started_.erase(all_.started_.begin());
   ended_ = true;

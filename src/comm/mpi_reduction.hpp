@@ -1,18 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Reductions by pairwise exchange: every rank gets from each peer what that
-// contributes to its shard, piece by piece, in two staging slots that all
-// reductions of the communicator share.
+// Reductions by messages between pairs of ranks: every rank gets what others
+// contribute to its shard, piece by piece, in two staging slots that all
+// reductions of the communicator share. Ranks that can read one another's
+// buckets add up what goes to the rest.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <kzero/communicator.hpp>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "comm/aligned_memory.hpp"
+#include "comm/block_routes.hpp"
 #include "comm/mpi_messages.hpp"
 #include "core/pieces.hpp"
 
@@ -26,6 +29,11 @@ class MpiReduction final : public PendingReduction {
 
   bool free() const { return owner_ == nullptr; }
 
+  /// Of one that was started without: where the buckets of the ranks here are,
+  /// in the order of BlockRoutes::here. Nothing is sent before. next() is not
+  /// called before either.
+  void set_buckets(std::span<const std::byte* const> buckets);
+
   const Contributions* next() override;
   bool test() override;
   void wait() override;
@@ -35,6 +43,9 @@ class MpiReduction final : public PendingReduction {
   friend class MpiReductions;
 
   MpiReductions& all_;
+  const BlockRoutes* routes_ = nullptr;
+  std::vector<const std::byte*> buckets_;  // by BlockRoutes::here
+  bool has_buckets_ = false;
   ReduceArguments arguments_;
   Activity activity_;
   Pieces pieces_;
@@ -63,14 +74,25 @@ class MpiReduction final : public PendingReduction {
 /// than one of two slots holds, it gives one back. So a slot becomes free for g
 /// on every rank, g is posted by all, and its messages end. Posting needs no
 /// help from inside other waits: what a slot becomes free for is posted at
-/// once, by the call that frees it.
+/// once, by the call that frees it. Where buckets of several ranks are added
+/// up, what waits for those is posted by advance(), which every wait of this
+/// rank calls that is not for a piece which is posted.
 class MpiReductions {
  public:
   explicit MpiReductions(MpiLink& link);
 
-  /// owner stays alive until the ticket is released.
+  /// Of ranks that can read their own bucket alone. owner stays alive until the
+  /// ticket is released; routes as well.
   ReductionTicket start(const ReduceArguments& arguments,
-                        std::shared_ptr<void> owner);
+                        const BlockRoutes& routes, std::shared_ptr<void> owner);
+
+  /// Of others; goes on with set_buckets().
+  MpiReduction& prepare(const ReduceArguments& arguments,
+                        const BlockRoutes& routes, std::shared_ptr<void> owner);
+
+  /// Posts what there are slots for. Does nothing within a call of a
+  /// reduction, which does that itself.
+  void advance();
 
   std::int64_t staging_bytes() const;
 
@@ -78,12 +100,14 @@ class MpiReductions {
   friend class MpiReduction;
 
   struct Slot {
-    explicit Slot(MpiLink& link) : messages(link), staging(link.health()) {}
+    explicit Slot(MpiLink& link)
+        : messages(link), staging(link.health()), sums(link.health()) {}
 
     MpiReduction* reduction = nullptr;  // null: free
     std::int64_t piece = 0;             // of the reduction
     MessageSet messages;
     WorkSpace staging;
+    WorkSpace sums;  // that are sent
     std::vector<Contribution> parts;
     Contributions contributions;
   };
@@ -91,18 +115,24 @@ class MpiReductions {
   /// The slot of its first piece from the given one on; null when none is
   /// posted.
   Slot* find(const MpiReduction& reduction, std::int64_t piece);
-  /// Posts what there are slots for.
-  void advance();
+  void post_all();
   void post(Slot& slot, MpiReduction& reduction);
   void receive_parts(Slot& slot, const MpiReduction& reduction);
+  void add_up(const MpiReduction& reduction, const RankBlock& block,
+              Range in_bucket, std::byte* out);
   void send_parts(Slot& slot, const MpiReduction& reduction);
   void vacate(Slot& slot);
+  void reserve_memory(Slot& slot);
   void reserve_slots(const MpiReduction& reduction);
   void require_first(const MpiReduction& reduction) const;
 
   MpiLink& link_;
   std::array<Slot, 2> slots_;
   std::int64_t slot_bytes_ = 0;
+  std::int64_t sum_bytes_ = 0;
+  std::size_t part_count_ = 0;
+  bool in_call_ = false;
+  std::vector<Contribution> addends_;
   std::vector<MpiReduction*> started_;  // and not ended, in order
   std::vector<std::unique_ptr<MpiReduction>> pool_;
 };

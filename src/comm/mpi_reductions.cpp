@@ -14,10 +14,25 @@ MpiReductions::MpiReductions(MpiLink& link)
     : link_(link), slots_{Slot(link), Slot(link)} {}
 
 ReductionTicket MpiReductions::start(const ReduceArguments& arguments,
+                                     const BlockRoutes& routes,
                                      std::shared_ptr<void> owner) {
-  const Activity activity =
+  MpiReduction& reduction = prepare(arguments, routes, nullptr);
+  const auto* const bucket = static_cast<const std::byte*>(arguments.bucket);
+  reduction.set_buckets({&bucket, 1});
+  reduction.owner_ = std::move(owner);
+  return ReductionTicket(&reduction);
+}
+
+MpiReduction& MpiReductions::prepare(const ReduceArguments& arguments,
+                                     const BlockRoutes& routes,
+                                     std::shared_ptr<void> owner) {
+  Activity activity =
       link_.begin(Collective::reduce, subject_of(arguments), arguments.index);
+  activity.relayed = routes.here.size() > 1;
   MpiReduction& reduction = take_free(pool_, *this);
+  reduction.routes_ = &routes;
+  reduction.has_buckets_ = false;
+  reduction.buckets_.reserve(routes.here.size());
   reduction.arguments_ = arguments;
   reduction.activity_ = activity;
   reduction.pieces_ = cut_reduction(
@@ -34,28 +49,58 @@ ReductionTicket MpiReductions::start(const ReduceArguments& arguments,
   reduction.waited_ = false;
   started_.push_back(&reduction);
   reserve_slots(reduction);
-  advance();
   reduction.owner_ = std::move(owner);
-  return ReductionTicket(&reduction);
+  return reduction;
 }
+
+namespace {
+
+std::int64_t bytes_of(const RankBlock& block, DType dtype,
+                      std::int64_t elements) {
+  return elements * size_of(block.rank_count == 1 ? dtype : main_dtype(dtype));
+}
+
+}  // namespace
 
 // Both slots get room for the largest piece that there was, when they are free:
 // which of them takes it is a matter of time.
 void MpiReductions::reserve_slots(const MpiReduction& reduction) {
   const ReduceArguments& arguments = reduction.arguments_;
+  const BlockRoutes& routes = *reduction.routes_;
   // No piece is larger than the first one.
-  const Range first =
-      reduction.pieces_.of(0, arguments.shards.size(link_.rank()));
-  slot_bytes_ = std::max(
-      slot_bytes_, (link_.size() - 1) *
-                       part_stride(first.size() * size_of(arguments.dtype)));
+  const auto first_bytes = [&](const RankBlock& block, int owner) {
+    const std::int64_t shard = arguments.shards.size(owner);
+    return part_stride(bytes_of(block, arguments.dtype,
+                                reduction.pieces_.of(0, shard).size()));
+  };
+  std::int64_t received = 0;
+  for (const std::size_t i : routes.incoming)
+    received += first_bytes(routes.parts[i], link_.rank());
+  std::int64_t summed = 0;
+  std::size_t addends = 0;
+  for (const RankBlock& block : routes.outgoing) {
+    if (block.rank_count == 1) continue;
+    summed += first_bytes(block, block.peer);
+    addends = std::max(addends, static_cast<std::size_t>(block.rank_count));
+  }
+  addends_.reserve(addends);
+  slot_bytes_ = std::max(slot_bytes_, received);
+  sum_bytes_ = std::max(sum_bytes_, summed);
+  part_count_ = std::max(part_count_, routes.parts.size());
   for (Slot& slot : slots_)
-    if (slot.reduction == nullptr) slot.staging.reserve(slot_bytes_);
+    if (slot.reduction == nullptr) reserve_memory(slot);
+}
+
+void MpiReductions::reserve_memory(Slot& slot) {
+  slot.staging.reserve(slot_bytes_);
+  slot.sums.reserve(sum_bytes_);
+  slot.parts.reserve(part_count_);
 }
 
 std::int64_t MpiReductions::staging_bytes() const {
   std::int64_t bytes = 0;
-  for (const Slot& slot : slots_) bytes += slot.staging.capacity();
+  for (const Slot& slot : slots_)
+    bytes += slot.staging.capacity() + slot.sums.capacity();
   return bytes;
 }
 
@@ -70,6 +115,10 @@ MpiReductions::Slot* MpiReductions::find(const MpiReduction& reduction,
 }
 
 void MpiReductions::advance() {
+  if (!in_call_) post_all();
+}
+
+void MpiReductions::post_all() {
   for (Slot& slot : slots_) {
     // Nobody will ask for what has no elements here.
     if (slot.reduction != nullptr && slot.contributions.range.empty() &&
@@ -78,6 +127,7 @@ void MpiReductions::advance() {
     }
   }
   for (MpiReduction* reduction : started_) {
+    if (!reduction->has_buckets_) return;
     while (reduction->posted_ < reduction->pieces_.count) {
       Slot* slot = nullptr;
       for (Slot& candidate : slots_) {
@@ -101,52 +151,74 @@ void MpiReductions::post(Slot& slot, MpiReduction& reduction) {
 
 void MpiReductions::receive_parts(Slot& slot, const MpiReduction& reduction) {
   const ReduceArguments& arguments = reduction.arguments_;
-  const std::int64_t element = size_of(arguments.dtype);
-  const int size = link_.size();
+  const BlockRoutes& routes = *reduction.routes_;
   const Range own = arguments.shards.range(link_.rank());
   const Range range = reduction.pieces_.of(slot.piece, own.size());
   slot.contributions = {{}, arguments.dtype, range};
   if (range.empty()) return;
 
-  const std::int64_t bytes = range.size() * element;
-  const std::int64_t stride = part_stride(bytes);
-  std::byte* staging = slot.staging.reserve(slot_bytes_);
-  slot.parts.resize(static_cast<std::size_t>(size));
-  const auto part = [&](int rank) -> Contribution& {
-    return slot.parts[static_cast<std::size_t>(rank)];
-  };
-  part(link_.rank()) = {static_cast<const std::byte*>(arguments.bucket) +
-                            (own.begin + range.begin) * element,
-                        link_.rank(), 1};
-  // Round the ring, so that not all ranks start with the same peer.
-  for (int distance = 1; distance < size; ++distance) {
-    const int peer = link_.neighbour(-distance);
-    slot.messages.receive(staging, bytes, peer);
-    part(peer) = {staging, peer, 1};
-    staging += stride;
+  slot.parts.resize(routes.parts.size());
+  const std::int64_t first =
+      (own.begin + range.begin) * size_of(arguments.dtype);
+  std::size_t here = 0;
+  for (std::size_t i = 0; i < routes.parts.size(); ++i) {
+    const RankBlock& block = routes.parts[i];
+    slot.parts[i] = {nullptr, block.first_rank, block.rank_count};
+    if (block.peer == RankBlock::here)
+      slot.parts[i].data = reduction.buckets_[here++] + first;
+  }
+  std::byte* next = slot.staging.reserve(slot_bytes_);
+  for (const std::size_t i : routes.incoming) {
+    const RankBlock& block = routes.parts[i];
+    const std::int64_t bytes = bytes_of(block, arguments.dtype, range.size());
+    slot.messages.receive(next, bytes, block.peer);
+    slot.parts[i].data = next;
+    next += part_stride(bytes);
   }
   slot.contributions.parts = slot.parts;
 }
 
 void MpiReductions::send_parts(Slot& slot, const MpiReduction& reduction) {
   const ReduceArguments& arguments = reduction.arguments_;
-  const std::int64_t element = size_of(arguments.dtype);
-  for (int distance = 1; distance < link_.size(); ++distance) {
-    const int peer = link_.neighbour(distance);
-    const Range shard = arguments.shards.range(peer);
+  std::byte* next = slot.sums.reserve(sum_bytes_);
+  for (const RankBlock& block : reduction.routes_->outgoing) {
+    const Range shard = arguments.shards.range(block.peer);
     const Range range = reduction.pieces_.of(slot.piece, shard.size());
     if (range.empty()) continue;
-    slot.messages.send(static_cast<const std::byte*>(arguments.bucket) +
-                           (shard.begin + range.begin) * element,
-                       range.size() * element, peer);
-    link_.count_sent(reduction.activity_.subject, range.size() * element);
+    const std::int64_t bytes = bytes_of(block, arguments.dtype, range.size());
+    const Range in_bucket{shard.begin + range.begin, shard.begin + range.end};
+    if (block.rank_count == 1) {
+      slot.messages.send(static_cast<const std::byte*>(arguments.bucket) +
+                             in_bucket.begin * size_of(arguments.dtype),
+                         bytes, block.peer);
+    } else {
+      add_up(reduction, block, in_bucket, next);
+      slot.messages.send(next, bytes, block.peer);
+      next += part_stride(bytes);
+    }
+    link_.count_sent(reduction.activity_.subject, bytes);
   }
+}
+
+void MpiReductions::add_up(const MpiReduction& reduction,
+                           const RankBlock& block, Range in_bucket,
+                           std::byte* out) {
+  const ReduceArguments& arguments = reduction.arguments_;
+  const std::size_t first = reduction.routes_->place(block.first_rank);
+  addends_.clear();
+  for (int i = 0; i < block.rank_count; ++i) {
+    addends_.push_back(
+        {reduction.buckets_[first + static_cast<std::size_t>(i)] +
+             in_bucket.begin * size_of(arguments.dtype),
+         block.first_rank + i, 1});
+  }
+  arguments.sum(addends_, arguments.dtype, in_bucket.size(), out);
 }
 
 void MpiReductions::vacate(Slot& slot) {
   ++slot.reduction->finished_;
   slot.reduction = nullptr;
-  slot.staging.reserve(slot_bytes_);
+  reserve_memory(slot);
 }
 
 void MpiReductions::require_first(const MpiReduction& reduction) const {

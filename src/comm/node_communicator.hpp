@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The backend for ranks that share a node: buckets lie in memory that all of
-// them can read. Reductions, gathers and small collectives call no MPI.
+// The backend for ranks that share nodes: buckets lie in memory that all ranks
+// of a node can read. Where there is one node, reductions, gathers and small
+// collectives call no MPI; where there are several, messages go between them.
 #pragma once
 
 #include <kzero/communicator.hpp>
 #include <memory>
 #include <string>
 
+#include "comm/mpi_communicator.hpp"
 #include "comm/node_group.hpp"
 
 namespace kzero::detail {
@@ -17,9 +19,9 @@ struct NodeState;
 
 class NodeCommunicator final : public Communicator {
  public:
-  /// Collective over the given communicator, whose ranks are all of one node;
-  /// the node's seats have been taken. choice is what describe() adds.
-  NodeCommunicator(std::shared_ptr<Communicator> messages, NodeGroup group,
+  /// Over the ranks of the given communicator, whose nodes' seats have been
+  /// taken. choice is what describe() adds.
+  NodeCommunicator(std::shared_ptr<MpiCommunicator> messages, NodeGroup group,
                    std::string choice);
   ~NodeCommunicator() override;
 
@@ -30,7 +32,7 @@ class NodeCommunicator final : public Communicator {
   std::shared_ptr<Communicator> duplicate() override;
   bool concurrent() const override;
   std::shared_ptr<void> allocate(std::int64_t bytes) override;
-  std::int64_t staging_bytes() const override { return 0; }
+  std::int64_t staging_bytes() const override;
   std::int64_t bytes_sent() const override;
   ReductionTicket start_reduce(const ReduceArguments& arguments) override;
   Ticket start_all_gather(const GatherArguments& arguments) override;
@@ -46,7 +48,7 @@ class NodeCommunicator final : public Communicator {
 
  private:
   NodeCommunicator(const NodeCommunicator& original, NodeGroup group,
-                   std::shared_ptr<Communicator> messages);
+                   std::shared_ptr<MpiCommunicator> messages);
 
   std::string choice_;
   std::shared_ptr<NodeState> state_;  // kept by operations under way as well

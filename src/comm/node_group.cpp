@@ -4,7 +4,7 @@
 #include "comm/node_group.hpp"
 
 #include <kzero/error.hpp>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "core/message.hpp"
@@ -34,61 +34,98 @@ std::string first_problem(Communicator& communicator,
 
 }  // namespace
 
-NodePlaces find_places(Communicator& communicator) {
+NodePlaces find_places(Communicator& communicator, std::int64_t mark) {
   struct Place {
-    std::uint64_t node = 0;
+    std::uint64_t machine = 0;
+    std::int64_t mark = 0;
     std::int64_t process = 0;
   };
-  const Place mine{shared_memory_place(), process_id()};
+  const Place mine{shared_memory_place(), mark, process_id()};
   std::vector<Place> all(static_cast<std::size_t>(communicator.size()));
   communicator.all_gather(&mine, sizeof mine, all.data(), subject);
 
   NodePlaces places;
-  std::set<std::uint64_t> nodes;
+  std::map<std::pair<std::uint64_t, std::int64_t>, std::size_t> numbers;
   for (int rank = 0; rank < communicator.size(); ++rank) {
     const Place& place = all[static_cast<std::size_t>(rank)];
-    nodes.insert(place.node);
-    if (place.node != mine.node) continue;
-    if (rank == communicator.rank())
-      places.self = static_cast<int>(places.ranks.size());
-    places.ranks.push_back(rank);
-    places.processes.push_back(place.process);
+    const auto [at, is_new] = numbers.try_emplace(
+        std::pair(place.machine, place.mark), places.nodes.size());
+    if (is_new) places.nodes.emplace_back();
+    std::vector<int>& ranks = places.nodes[at->second];
+    if (rank == communicator.rank()) {
+      places.node = static_cast<int>(at->second);
+      places.self = static_cast<int>(ranks.size());
+    }
+    ranks.push_back(rank);
   }
-  places.nodes = static_cast<int>(nodes.size());
+  for (const int rank : places.ranks())
+    places.processes.push_back(all[static_cast<std::size_t>(rank)].process);
   places.problem = first_problem(communicator, shared_memory_problem());
   return places;
+}
+
+namespace {
+
+/// The handles of the node's ranks, in their order. Collective over all.
+std::vector<SharedMemory::Handle> exchange_handles(Communicator& communicator,
+                                                   const NodePlaces& places,
+                                                   const SharedMemory& memory) {
+  const SharedMemory::Handle mine = memory.handle();
+  std::vector<SharedMemory::Handle> all(
+      static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather(&mine, sizeof mine, all.data(), subject);
+  std::vector<SharedMemory::Handle> handles;
+  for (const int rank : places.ranks())
+    handles.push_back(all[static_cast<std::size_t>(rank)]);
+  return handles;
+}
+
+/// What f throws as an Error, in words; empty when it throws none.
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string try_sharing(Communicator& communicator, const NodePlaces& places) {
+  SharedMemory memory;
+  std::string found = error_of([&] { memory = SharedMemory::create(1); });
+  const auto handles = exchange_handles(communicator, places, memory);
+  for (std::size_t peer = 0; peer < handles.size() && found.empty(); ++peer) {
+    // One that has none says so itself.
+    if (handles[peer].descriptor < 0) continue;
+    found = error_of([&] {
+      (void)SharedMemory::open(places.processes[peer], handles[peer],
+                               SharedMemory::Access::read);
+    });
+  }
+  // Until here it stays open.
+  return first_problem(communicator, found);
 }
 
 std::optional<NodeSeats> take_seats(Communicator& communicator,
                                     const NodePlaces& places,
                                     std::string& problem) {
-  const auto ranks = static_cast<int>(places.ranks.size());
+  const auto ranks = static_cast<int>(places.ranks().size());
   const bool is_first = places.self == 0;
-  std::string found;
   SharedMemory memory;
-  if (is_first) {
-    try {
-      memory = SharedMemory::create(NodeSeats::bytes_for(ranks));
-    } catch (const Error& error) {
-      found = error.what();
-    }
-  }
-  // The first one's descriptor; and when everyone has opened it.
-  const std::int64_t mine = memory.descriptor();
-  std::vector<std::int64_t> descriptors(
-      static_cast<std::size_t>(communicator.size()));
-  communicator.all_gather(&mine, sizeof mine, descriptors.data(), subject);
-  const std::int64_t descriptor =
-      descriptors[static_cast<std::size_t>(places.ranks.front())];
-  if (!is_first && descriptor >= 0) {
-    try {
-      memory = SharedMemory::open(
-          places.processes.front(), static_cast<int>(descriptor),
-          NodeSeats::bytes_for(ranks), SharedMemory::Access::write);
-    } catch (const Error& error) {
-      found = error.what();
-    }
-  }
+  std::string found;
+  if (is_first)
+    found = error_of(
+        [&] { memory = SharedMemory::create(NodeSeats::bytes_for(ranks)); });
+  const SharedMemory::Handle first =
+      exchange_handles(communicator, places, memory).front();
+  if (!is_first && first.descriptor >= 0)
+    found = error_of([&] {
+      memory = SharedMemory::open(places.processes.front(), first,
+                                  SharedMemory::Access::write);
+    });
   problem = first_problem(communicator, found);
   if (!problem.empty()) return std::nullopt;
   NodeSeats seats(std::move(memory), ranks, places.self);

@@ -4,6 +4,7 @@
 // Which ranks share a node, and the memory through which they meet.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <kzero/communicator.hpp>
 #include <optional>
@@ -14,17 +15,27 @@
 
 namespace kzero::detail {
 
-/// The ranks that share this one's node.
+/// Which ranks are together on a node.
 struct NodePlaces {
-  std::vector<int> ranks;               // ascending
-  std::vector<std::int64_t> processes;  // of those ranks
-  int self = 0;                         // this rank among them
-  int nodes = 1;                        // of the whole communicator
+  /// The ranks of each node, ascending; the node of rank 0 comes first.
+  std::vector<std::vector<int>> nodes;
+  int node = 0;                         // of this rank
+  int self = 0;                         // its place there
+  std::vector<std::int64_t> processes;  // of the ranks of its node
   std::string problem;                  // why they share no memory, or empty
+
+  const std::vector<int>& ranks() const {
+    return nodes[static_cast<std::size_t>(node)];
+  }
 };
 
+/// mark: ranks of one machine with different ones are on different nodes.
 /// Collective.
-NodePlaces find_places(Communicator& communicator);
+NodePlaces find_places(Communicator& communicator, std::int64_t mark);
+
+/// Why ranks of a node cannot open one another's memory, in the same words on
+/// every rank; empty when all can. Collective.
+std::string try_sharing(Communicator& communicator, const NodePlaces& places);
 
 /// The node's seats; nothing, on every rank of the communicator, where one has
 /// found a problem, which is then said in the same words by all. Collective.

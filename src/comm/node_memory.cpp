@@ -54,9 +54,9 @@ std::shared_ptr<NodeRegion> NodeMemory::find(const void* data,
 }
 
 NodeAddress NodeMemory::address(const NodeRegion& region, const void* data) {
-  return {region.number, region.memory.bytes(),
+  return {region.number,
           static_cast<const std::byte*>(data) - region.memory.data(),
-          region.memory.descriptor()};
+          region.memory.handle()};
 }
 
 const std::byte* NodeMemory::open(NodeRegion& with, int peer,
@@ -65,9 +65,9 @@ const std::byte* NodeMemory::open(NodeRegion& with, int peer,
   auto [place, is_new] = with.peers.try_emplace({peer, address.region});
   if (is_new) {
     try {
-      place->second = SharedMemory::open(
-          processes_[static_cast<std::size_t>(peer)], address.descriptor,
-          address.region_bytes, SharedMemory::Access::read);
+      place->second =
+          SharedMemory::open(processes_[static_cast<std::size_t>(peer)],
+                             address.memory, SharedMemory::Access::read);
     } catch (...) {
       with.peers.erase(place);
       throw;

@@ -21,9 +21,8 @@ namespace kzero::detail {
 /// Where bytes of a rank lie, in words that its node understands.
 struct NodeAddress {
   std::uint64_t region = 0;  // number, in its process
-  std::int64_t region_bytes = 0;
   std::int64_t offset = 0;
-  std::int32_t descriptor = -1;  // of the region, in its process
+  SharedMemory::Handle memory;  // of the region
 };
 
 /// One allocation of this rank, and what peers have used together with it: that

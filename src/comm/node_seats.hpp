@@ -43,6 +43,8 @@ struct alignas(64) NodeSlot {
   NodeRecord record;
   /// n + 1 when its rank has taken what it needs of operation n.
   alignas(64) std::atomic<std::uint64_t> done;
+  /// n + 1 when what comes to its rank's bucket from other nodes is there.
+  std::atomic<std::uint64_t> arrived;
 };
 
 /// Small data of one call, or of a part of one; two take turns.
@@ -54,7 +56,7 @@ struct alignas(64) NodeBox {
 };
 
 struct alignas(64) NodeSeat {
-  static constexpr std::uint64_t slots = 64;
+  static constexpr std::uint64_t slots = 1024;
 
   /// Operations announced, and boxes filled.
   alignas(64) std::atomic<std::uint64_t> posted;

@@ -14,10 +14,6 @@
 namespace kzero::detail {
 namespace {
 
-// A peer that runs on a core of its own comes within the first looks; then this
-// rank's core goes to others, which may be the peer.
-constexpr int eager_looks = 200;
-constexpr int yielding_looks = 300;
 constexpr std::chrono::microseconds nap{1000};
 
 const char* name_of(NodeCall call) {
@@ -48,18 +44,6 @@ std::string words_of(const NodeRecord& record) {
       Range{record.shard_begin, record.shard_begin + record.shard_size});
 }
 
-/// Of this process.
-struct AllTraffic {
-  std::mutex mutex;
-  std::vector<NodeTraffic*> list;
-};
-
-// Never destroyed: communicators may be of static storage.
-AllTraffic& all_traffic() {
-  static auto& instance = *new AllTraffic;
-  return instance;
-}
-
 bool is_same(const NodeRecord& a, const NodeRecord& b) {
   return a.number == b.number && a.call == b.call && a.dtype == b.dtype &&
          a.index == b.index && a.total == b.total &&
@@ -74,7 +58,7 @@ NodeOperation::NodeOperation(NodeTraffic& traffic) : traffic_(traffic) {
 
 void NodeOperation::post(NodeCall call, const Subject& subject, DType dtype,
                          const ShardTable& shards, const void* bucket,
-                         Range range) {
+                         Range readable, Range filled) {
   const Range own = shards.range(traffic_.rank_of(traffic_.self()));
   subject_ = subject;
   shards_ = shards;
@@ -86,18 +70,23 @@ void NodeOperation::post(NodeCall call, const Subject& subject, DType dtype,
              own.begin,
              own.size(),
              {}};
-  const std::int64_t first = range.begin * size_of(dtype);
-  const std::int64_t bytes = range.size() * size_of(dtype);
+  const std::int64_t element = size_of(dtype);
+  const std::int64_t first = readable.begin * element;
+  const std::int64_t bytes = readable.size() * element;
   const auto* data = static_cast<const std::byte*>(bucket) + first;
   NodeMemory& memory = traffic_.memory();
   region_ = memory.find(data, bytes);
+  stand_in_ = nullptr;
   if (region_ == nullptr) {
     if (copy_ == nullptr || copied_bytes_ < bytes) {
       copy_.reset();
-      copy_ = memory.allocate(bytes, traffic_.health());
+      copy_ = allocate_copy(bytes);
       copied_bytes_ = bytes;
     }
-    copy_bytes(copy_.get(), data, bytes);
+    stand_in_ = static_cast<std::byte*>(copy_.get()) - first;
+    copy_bytes(stand_in_ + filled.begin * element,
+               static_cast<const std::byte*>(bucket) + filled.begin * element,
+               filled.size() * element);
     data = static_cast<const std::byte*>(copy_.get());
     region_ = memory.find(data, bytes);
   }
@@ -105,6 +94,21 @@ void NodeOperation::post(NodeCall call, const Subject& subject, DType dtype,
   record_.address.offset -= first;
   come_.assign(static_cast<std::size_t>(traffic_.size()), 0);
   traffic_.add(*this);
+}
+
+// Every operation that is under way at a time has its own.
+std::shared_ptr<void> NodeOperation::allocate_copy(std::int64_t bytes) {
+  try {
+    return traffic_.memory().allocate(bytes, traffic_.health());
+  } catch (const Error& error) {
+    throw Error(concat(error.what(),
+                       "; it stands for a bucket that peers cannot read: "
+                       "buckets from Communicator::allocate() need none"));
+  }
+}
+
+bool NodeOperation::is_announced() const {
+  return number_ < traffic_.announced_;
 }
 
 bool NodeOperation::has_come(int peer) {
@@ -137,9 +141,9 @@ bool NodeOperation::is_done_by(int peer) const {
   return traffic_.seats().seat(peer).done(number_) > number_;
 }
 
-bool NodeOperation::is_done() const {
+bool NodeOperation::is_done_by_all() const {
   for (int peer = 0; peer < traffic_.size(); ++peer)
-    if (!is_done_by(peer)) return false;
+    if (peer != traffic_.self() && !is_done_by(peer)) return false;
   return true;
 }
 
@@ -149,42 +153,41 @@ void NodeOperation::set_done() {
   traffic_.seats().ring();
 }
 
+void NodeOperation::set_arrived() {
+  traffic_.seats().mine().of(number_).arrived.store(number_ + 1,
+                                                    std::memory_order_release);
+  traffic_.seats().ring();
+}
+
+bool NodeOperation::has_arrived_at(int peer) const {
+  return traffic_.seats().seat(peer).of(number_).arrived.load(
+             std::memory_order_acquire) > number_;
+}
+
 void NodeOperation::retire() noexcept {
   traffic_.remove(*this);
   region_.reset();
 }
 
 NodeTraffic::NodeTraffic(NodeSeats seats, std::vector<int> ranks,
-                         std::shared_ptr<NodeMemory> memory,
-                         std::chrono::milliseconds timeout,
-                         std::shared_ptr<Health> health)
+                         std::shared_ptr<NodeMemory> memory, MpiLink& link)
     : seats_(std::move(seats)),
       ranks_(std::move(ranks)),
       memory_(std::move(memory)),
-      timeout_(timeout),
-      health_(std::move(health)) {
-  const std::lock_guard lock(all_traffic().mutex);
-  all_traffic().list.push_back(this);
+      link_(link) {
+  enlist();
 }
 
-NodeTraffic::~NodeTraffic() {
-  const std::lock_guard lock(all_traffic().mutex);
-  std::erase(all_traffic().list, this);
-}
+NodeTraffic::~NodeTraffic() { dismiss(); }
 
-// Who is busy is at it already.
-void NodeTraffic::progress_of_all(const NodeTraffic& but) noexcept {
-  const std::unique_lock all(all_traffic().mutex, std::try_to_lock);
-  if (!all.owns_lock()) return;
-  for (NodeTraffic* each : all_traffic().list) {
-    if (each == &but) continue;
-    const std::unique_lock lock(each->busy_, std::try_to_lock);
-    if (!lock.owns_lock() || each->health_->broken()) continue;
-    try {
-      each->progress();
-    } catch (...) {
-      // It is unusable now, and says so at its next call.
-    }
+void NodeTraffic::try_to_go_on() noexcept {
+  const std::unique_lock lock(busy_, std::try_to_lock);
+  if (!lock.owns_lock() || health()->broken()) return;
+  try {
+    progress();
+  } catch (const std::exception& error) {
+    // It is unusable now, and says so at its next call.
+    break_off({"progress"}, error.what());
   }
 }
 
@@ -200,8 +203,9 @@ void NodeTraffic::remove(NodeOperation& operation) noexcept {
   std::erase(live_, &operation);
 }
 
+// Nobody looks at the slots of a rank that has its node to itself.
 bool NodeTraffic::has_room(std::uint64_t number) const {
-  if (number < NodeSeat::slots) return true;
+  if (number < NodeSeat::slots || size() == 1) return true;
   for (int peer = 0; peer < size(); ++peer)
     if (seats_.seat(peer).done(number) + NodeSeat::slots <= number)
       return false;
@@ -230,15 +234,8 @@ void NodeTraffic::progress() {
   }
 }
 
-void NodeTraffic::finish_gathers(const Subject& subject) {
-  wait(subject, [this](int peer) {
-    return std::any_of(
-        live_.begin(), live_.end(),
-        [peer](const NodeOperation* each) { return each->lacks(peer); });
-  });
-}
-
-void NodeTraffic::relax(int looks, int peer, std::uint32_t bell) const {
+void NodeTraffic::relax(std::int64_t looks, int peer,
+                        std::uint32_t bell) const {
   if (looks < eager_looks) return;
   if (looks < yielding_looks)
     std::this_thread::yield();
@@ -246,25 +243,31 @@ void NodeTraffic::relax(int looks, int peer, std::uint32_t bell) const {
     seats_.sleep(peer, bell, nap);
 }
 
-void NodeTraffic::break_off(const Subject& subject,
-                            std::string_view why) noexcept {
-  health_->break_off(subject, why);
+// The seats are the only memory that a forked child shares with this process.
+void NodeTraffic::announce_end() noexcept {
+  if (process_id() != process_) return;
   seats_.mine().gone.store(1, std::memory_order_release);
   seats_.ring();
 }
 
+void NodeTraffic::break_off(const Subject& subject,
+                            std::string_view why) noexcept {
+  const std::lock_guard lock(busy_);
+  link_.break_off(subject, why);
+  announce_end();
+}
+
 void NodeTraffic::fail(const std::string& message) {
-  health_->break_off(message);
-  seats_.mine().gone.store(1, std::memory_order_release);
-  seats_.ring();
-  throw CommunicationError(message);
+  announce_end();
+  link_.fail(message);
 }
 
 void NodeTraffic::time_out(const Subject& subject, const std::string& time,
                            const std::vector<int>& missing) {
   fail(concat(detail::name_of(subject), " timed out after ", time, " on rank ",
-              rank_of(self()), ": ", no_answer_from(missing, size() - 1),
-              same_calls));
+              rank_of(self()), ": ", no_answer_from(missing, link_.size() - 1),
+              // It may want something of another node first.
+              link_.size() > size() ? may_wait_itself : "", same_calls));
 }
 
 void NodeTraffic::fail_without(const Subject& subject, int peer) {

@@ -15,7 +15,9 @@
 #include <thread>
 #include <vector>
 
+#include "comm/all_progress.hpp"
 #include "comm/health.hpp"
+#include "comm/mpi_link.hpp"
 #include "comm/node_memory.hpp"
 #include "comm/node_seats.hpp"
 #include "comm/wait_clock.hpp"
@@ -34,21 +36,33 @@ class NodeOperation {
   explicit NodeOperation(NodeTraffic& traffic);
   ~NodeOperation() = default;
 
-  /// Announces it. range: the elements of the bucket that peers read of this
-  /// rank; memory that they cannot read is copied to some that they can.
+  /// Announces it. readable: the elements of the bucket that peers read of this
+  /// rank; memory that they cannot read is stood for by some that they can,
+  /// into which the elements of filled are copied.
   void post(NodeCall call, const Subject& subject, DType dtype,
-            const ShardTable& shards, const void* bucket, Range range);
+            const ShardTable& shards, const void* bucket, Range readable,
+            Range filled);
+  /// What stands for the bucket's memory, as of its first element; null where
+  /// peers read the bucket itself.
+  std::byte* stand_in() const { return stand_in_; }
 
+  /// Whether peers can see it: not before all have done what was before it in
+  /// its place.
+  bool is_announced() const;
   /// Whether a peer has announced the same; checked once. Throws
   /// CommunicationError when it has announced something else.
   bool has_come(int peer);
   /// Where the peer's bucket is here. It has come. Throws CommunicationError.
   const std::byte* open(int peer);
-  /// Whether all have done what they had to.
+  /// Whether a peer has done what it had to.
   bool is_done_by(int peer) const;
-  bool is_done() const;
+  bool is_done_by_all() const;  // but this rank
   /// This rank needs nothing more of its peers' buckets. It is announced.
   void set_done();
+  /// What comes to this rank's bucket from other nodes is there. It is
+  /// announced.
+  void set_arrived();
+  bool has_arrived_at(int peer) const;
   /// It has ended.
   void retire() noexcept;
 
@@ -62,23 +76,22 @@ class NodeOperation {
 
   /// Goes on without a wait. It is announced.
   virtual void advance() = 0;
-  /// Whether advance() has something to do that a peer has not announced yet.
-  virtual bool lacks(int peer) const = 0;
+  std::shared_ptr<void> allocate_copy(std::int64_t bytes);
 
   std::uint64_t number_ = 0;
   std::shared_ptr<NodeRegion> region_;
-  std::shared_ptr<void> copy_;  // of memory that peers cannot read
+  std::shared_ptr<void> copy_;  // for memory that peers cannot read
+  std::byte* stand_in_ = nullptr;
   std::int64_t copied_bytes_ = 0;
   std::vector<std::uint8_t> come_;  // by peer
 };
 
-class NodeTraffic {
+class NodeTraffic final : public Progressing {
  public:
-  /// ranks: of the communicator, by their place in the node.
+  /// ranks: of the communicator, by their place in the node. link: by which
+  /// messages go meanwhile.
   NodeTraffic(NodeSeats seats, std::vector<int> ranks,
-              std::shared_ptr<NodeMemory> memory,
-              std::chrono::milliseconds timeout,
-              std::shared_ptr<Health> health);
+              std::shared_ptr<NodeMemory> memory, MpiLink& link);
   ~NodeTraffic();
   NodeTraffic(const NodeTraffic&) = delete;
   NodeTraffic& operator=(const NodeTraffic&) = delete;
@@ -89,10 +102,11 @@ class NodeTraffic {
   const NodeSeats& seats() const { return seats_; }
   NodeMemory& memory() const { return *memory_; }
   const std::shared_ptr<NodeMemory>& shared_memory() const { return memory_; }
-  const std::shared_ptr<Health>& health() const { return health_; }
+  const std::shared_ptr<Health>& health() const { return link_.health(); }
 
   /// Everything goes on as far as it can without a wait.
   void progress();
+  void try_to_go_on() noexcept override;
 
   /// Waits while lacks(peer) for any other rank of the node, and lets
   /// everything go on, also what other communicators of this process have
@@ -100,10 +114,6 @@ class NodeTraffic {
   /// the timeout, which says who is missing.
   template <class Lacks>
   void wait(const Subject& subject, const Lacks& lacks);
-
-  /// Takes what gathers need of the other ranks: before a call that lets
-  /// nothing go on here, for which they may wait. Throws as wait() does.
-  void finish_gathers(const Subject& subject);
 
   /// The number of the next call of a collective, by whatever way it goes.
   std::int64_t count_call() { return calls_++; }
@@ -119,7 +129,7 @@ class NodeTraffic {
   template <class F>
   decltype(auto) run(const Subject& subject, F&& part) {
     const std::lock_guard lock(busy_);
-    health_->require(subject);
+    health()->require(subject);
     try {
       return part();
     } catch (const std::exception& error) {
@@ -131,7 +141,11 @@ class NodeTraffic {
  private:
   friend class NodeOperation;
 
-  static void progress_of_all(const NodeTraffic& but) noexcept;
+  // A peer that runs on a core of its own comes within the first looks; then
+  // this rank's core goes to others, which may be the peer.
+  static constexpr std::int64_t eager_looks = 200;
+  static constexpr std::int64_t yielding_looks = 300;
+
   void add(NodeOperation& operation);
   void remove(NodeOperation& operation) noexcept;
   bool has_room(std::uint64_t number) const;
@@ -140,13 +154,14 @@ class NodeTraffic {
                              const std::vector<int>& missing);
   [[noreturn]] void fail_without(const Subject& subject, int peer);
   /// After so many looks that found nothing.
-  void relax(int looks, int peer, std::uint32_t bell) const;
+  void relax(std::int64_t looks, int peer, std::uint32_t bell) const;
+  void announce_end() noexcept;
 
   NodeSeats seats_;
   std::vector<int> ranks_;
   std::shared_ptr<NodeMemory> memory_;
-  std::chrono::milliseconds timeout_;
-  std::shared_ptr<Health> health_;
+  MpiLink& link_;
+  std::int64_t process_ = process_id();
   std::recursive_mutex busy_;  // during every call, and for who helps
   std::int64_t calls_ = 0;
   std::uint64_t started_ = 0;
@@ -159,9 +174,9 @@ class NodeTraffic {
 
 template <class Lacks>
 void NodeTraffic::wait(const Subject& subject, const Lacks& lacks) {
-  WaitClock clock(timeout_);
+  WaitClock clock(link_.timeout());
   int peer = 0;
-  for (int looks = 0;; ++looks) {
+  for (std::int64_t looks = 0;; ++looks) {
     progress();
     // Read first: what rings after this wakes.
     std::uint32_t bell = peer < size() ? seats_.bell(peer) : 0;
@@ -179,7 +194,7 @@ void NodeTraffic::wait(const Subject& subject, const Lacks& lacks) {
         if (each != self() && lacks(each)) missing.push_back(rank_of(each));
       time_out(subject, clock.text(), missing);
     }
-    if (looks % 32 == 31) progress_of_all(*this);
+    if (looks % 32 == 31 || looks > yielding_looks) let_all_go_on();
     relax(looks, peer, bell);
   }
 }

@@ -4,6 +4,7 @@
 #include "comm/shared_memory.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <kzero/error.hpp>
 #include <utility>
@@ -35,12 +36,14 @@ SharedMemory::~SharedMemory() {
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
+      file_(std::exchange(other.file_, 0)),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
   SharedMemory mine(std::move(other));
   std::swap(data_, mine.data_);
   std::swap(bytes_, mine.bytes_);
+  std::swap(file_, mine.file_);
   std::swap(descriptor_, mine.descriptor_);
   return *this;
 }
@@ -85,6 +88,13 @@ SharedMemory SharedMemory::create(std::int64_t bytes) {
     errno = EFBIG;
     fail("its file", wanted);
   }
+  // Pages of a file are not asked for before they are touched, which then ends
+  // the process where there are none: ask for as much that would be refused.
+  const auto size = static_cast<std::size_t>(bytes);
+  void* const probe = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (probe == MAP_FAILED) fail("mmap", wanted);
+  (void)munmap(probe, size);
   memory.descriptor_ = memfd_create("kzero", MFD_CLOEXEC);
   if (memory.descriptor_ < 0) fail("memfd_create", wanted);
   if (ftruncate(memory.descriptor_, bytes) != 0) fail("ftruncate", wanted);
@@ -92,15 +102,19 @@ SharedMemory SharedMemory::create(std::int64_t bytes) {
   return memory;
 }
 
-SharedMemory SharedMemory::open(std::int64_t process, int descriptor,
-                                std::int64_t bytes, Access access) {
-  const std::string path = concat("/proc/", process, "/fd/", descriptor);
+SharedMemory SharedMemory::open(std::int64_t process, const Handle& handle,
+                                Access access) {
+  const std::string path = concat("/proc/", process, "/fd/", handle.descriptor);
   const int own = ::open(
       path.c_str(), (access == Access::write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-  if (own < 0) fail(path.c_str(), bytes);
+  if (own < 0) fail(path.c_str(), handle.bytes);
   SharedMemory memory;
   try {
-    memory.map(own, bytes, bytes, access);
+    memory.map(own, handle.bytes, handle.bytes, access);
+    // The number may be that of another process here.
+    if (memory.file_ != handle.file)
+      throw Error(concat(path, " is not the memory of the process ", process,
+                         ": mount /proc for the processes of this job"));
   } catch (...) {
     (void)::close(own);
     throw;
@@ -124,6 +138,7 @@ void SharedMemory::map(int descriptor, std::int64_t bytes, std::int64_t wanted,
   if (data == MAP_FAILED) fail("mmap", wanted);
   data_ = static_cast<std::byte*>(data);
   bytes_ = bytes;
+  file_ = status.st_ino;
   // A refusal costs speed alone.
   if (bytes >= huge_page)
     (void)madvise(data, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
@@ -156,7 +171,13 @@ std::uint64_t shared_memory_place() {
   return place;
 }
 
-std::int64_t process_id() { return getpid(); }
+// /proc may be that of other processes' numbers than getpid() tells.
+std::int64_t process_id() {
+  std::array<char, 32> text{};
+  if (readlink("/proc/self", text.data(), text.size() - 1) > 0)
+    return std::strtoll(text.data(), nullptr, 10);
+  return getpid();
+}
 
 #else
 
@@ -168,7 +189,7 @@ constexpr const char* not_here = "this system has no memfd_create";
 
 SharedMemory SharedMemory::create(std::int64_t) { throw Error(not_here); }
 
-SharedMemory SharedMemory::open(std::int64_t, int, std::int64_t, Access) {
+SharedMemory SharedMemory::open(std::int64_t, const Handle&, Access) {
   throw Error(not_here);
 }
 

@@ -35,10 +35,13 @@ struct TileStatistics {
   double squares = 0.0;
   std::int64_t zeros = 0;
   std::int64_t nonfinite = 0;
-  /// Where there are such: the first part that was not finite itself.
+  /// Where there are such: the first part of one rank that was not finite
+  /// itself.
   static constexpr std::size_t no_part =
       std::numeric_limits<std::size_t>::max();
   std::size_t nonfinite_part = no_part;
+  /// Whether a part of several ranks before it was not.
+  bool nonfinite_block = false;
 };
 
 /// Of a tile of a parameter whose rule has a trust ratio: the squares of the

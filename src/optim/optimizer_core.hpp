@@ -316,6 +316,9 @@ class OptimizerCore {
   /// Collective. Says which hyperparameter of which rank differs.
   [[noreturn]] void throw_disagreement();
   Totals exchange_totals();
+  /// The first parameter whose gradient of this rank was not finite, in what
+  /// other ranks have added up.
+  Culprit own_culprit() const;
   void apply_trust_ratios();
   void count_update();
   std::optional<NonfiniteSource> source_of(const Totals& totals) const;

@@ -30,6 +30,15 @@ double clip_coefficient(std::optional<double> clip_norm, double norm) {
              : 1.0;
 }
 
+bool has_nonfinite(const std::byte* values, DType dtype, Range range) {
+  return visit_dtype(dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const first = reinterpret_cast<const T*>(values);
+    return std::any_of(
+        first + range.begin, first + std::max(range.begin, range.end),
+        [](T value) { return !std::isfinite(static_cast<double>(value)); });
+  });
+}
+
 }  // namespace
 
 TileWork OptimizerCore::tile_work(double scale, double clip) {
@@ -64,8 +73,9 @@ bool OptimizerCore::reduce() {
   const AddSeconds timer(seconds(Phase::reduce));
   const Hands hands(space);
   rules_agreement_.start(rules_hash_);
-  start_reductions(trained_buckets());
+  // Before the reductions, since it is waited for before they are taken.
   kept_exchange_.start(marks_);
+  start_reductions(trained_buckets());
   const auto find_out = [this] {
     const AddSeconds waiting(exchange_waited_);
     rules_agreement_.wait();
@@ -133,13 +143,39 @@ Totals OptimizerCore::exchange_totals() {
   const AddSeconds waiting(exchange_waited_);
   Totals mine;
   for (const Totals& tile : totals_) mine += tile;
-  if (!options.model_parallel)
-    return add_over_ranks(*communicator, mine, exchanged_);
-  if (mine.culprit.rank != Culprit::nobody)
-    mine.culprit.model_parallel_rank = options.model_parallel->rank();
-  return add_over_ranks(*options.model_parallel,
-                        add_over_ranks(*communicator, mine, exchanged_),
-                        exchanged_in_model_);
+  Totals all = add_over_ranks(*communicator, mine, exchanged_);
+  // Every rank knows what it has given to the sums of other nodes.
+  if (all.unnamed > 0)
+    all.culprit = std::min(all.culprit, smallest(*communicator, own_culprit()));
+  if (!options.model_parallel) return all;
+  if (all.culprit.rank != Culprit::nobody)
+    all.culprit.model_parallel_rank = options.model_parallel->rank();
+  return add_over_ranks(*options.model_parallel, all, exchanged_in_model_);
+}
+
+// Other ranks' shards of the buckets are as they were sent. Of this rank's own
+// its reduction has told.
+Culprit OptimizerCore::own_culprit() const {
+  Culprit culprit;
+  for (std::int64_t parameter = 0; parameter < parameters.size(); ++parameter) {
+    const Placement& place = plan.placement(ParameterId{parameter});
+    if (place.bucket >= plan.trained_buckets() || marks_.kept(parameter))
+      continue;
+    const BucketWork& bucket = buckets[static_cast<std::size_t>(place.bucket)];
+    const Range in_bucket = shift(
+        place.in_buffer,
+        -plan.buckets()[static_cast<std::size_t>(place.bucket)].range.begin);
+    const Range own = plan.shards(place.bucket).range(communicator->rank());
+    const Range before{in_bucket.begin, std::min(in_bucket.end, own.begin)};
+    const Range after{std::max(in_bucket.begin, own.end), in_bucket.end};
+    if (!has_nonfinite(bucket.gradients, bucket.gradient_dtype, before) &&
+        !has_nonfinite(bucket.gradients, bucket.gradient_dtype, after))
+      continue;
+    culprit.rank = communicator->rank();
+    culprit.parameter = parameter;
+    break;
+  }
+  return culprit;
 }
 
 void OptimizerCore::update_tiles(Range range, double clip, const Hands& hands) {

@@ -15,12 +15,10 @@ std::byte* at(std::byte* base, std::int64_t element, std::int64_t bytes) {
   return base == nullptr ? nullptr : base + element * bytes;
 }
 
-// The rank whose gradient was not finite. A part that several ranks have added
-// up already names none of them.
+/// The rank whose gradient was not finite.
 std::int64_t rank_of(const Contributions& contributions, std::size_t part) {
-  if (part == TileStatistics::no_part) return Culprit::only_the_sum;
-  const Contribution& from = contributions.parts[part];
-  return from.rank_count == 1 ? from.first_rank : Culprit::only_the_sum;
+  return part == TileStatistics::no_part ? Culprit::only_the_sum
+                                         : contributions.parts[part].first_rank;
 }
 
 }  // namespace
@@ -52,6 +50,7 @@ void TileWork::sum(std::int64_t tile,
       of_piece.culprit.rank =
           rank_of(contributions, of_piece.counted.nonfinite_part);
       of_piece.culprit.parameter = piece.parameter;
+      of_piece.unnamed = of_piece.counted.nonfinite_block ? 1 : 0;
     }
     if (counted[static_cast<std::size_t>(piece.parameter)] == 0)
       of_piece.counted = {};
@@ -67,12 +66,11 @@ void TileWork::fetch(std::int64_t tile,
   constexpr std::int64_t line = 64;
   const Tile& work = tiles.tiles()[static_cast<std::size_t>(tile)];
   const Range range = intersect(work.in_shard, contributions.range);
-  const std::int64_t element = size_of(contributions.dtype);
-  const std::int64_t first =
-      (range.begin - contributions.range.begin) * element;
-  const std::int64_t bytes = range.size() * element;
   for (const Contribution& part : contributions.parts) {
-    const std::byte* data = static_cast<const std::byte*>(part.data) + first;
+    const std::int64_t element = size_of(contributions.dtype_of(part));
+    const std::int64_t bytes = range.size() * element;
+    const std::byte* data = static_cast<const std::byte*>(part.data) +
+                            (range.begin - contributions.range.begin) * element;
     for (std::int64_t i = 0; i < bytes; i += line)
       __builtin_prefetch(data + i, 0, 2);
   }

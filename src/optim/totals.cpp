@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
 namespace kzero::detail {
 
@@ -16,6 +17,7 @@ Totals& Totals::operator+=(const Totals& other) {
   counted.nonfinite += other.counted.nonfinite;
   nonfinite += other.nonfinite;
   culprit = std::min(culprit, other.culprit);
+  unnamed += other.unnamed;
   return *this;
 }
 
@@ -26,6 +28,12 @@ Totals add_over_ranks(Communicator& communicator, const Totals& mine,
   Totals all;
   for (const Totals& each : exchanged) all += each;
   return all;
+}
+
+Culprit smallest(Communicator& communicator, const Culprit& mine) {
+  std::vector<Culprit> all(static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather(&mine, sizeof mine, all.data(), {"step (culprit)"});
+  return *std::min_element(all.begin(), all.end());
 }
 
 }  // namespace kzero::detail

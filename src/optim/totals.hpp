@@ -34,6 +34,9 @@ struct Totals {
   /// Elements that are not finite, counted or not.
   std::int64_t nonfinite = 0;
   Culprit culprit;
+  /// Pieces in which a sum of several ranks was not finite: one of them may be
+  /// the culprit.
+  std::int64_t unnamed = 0;
 
   Totals& operator+=(const Totals& other);
 };
@@ -42,5 +45,8 @@ struct Totals {
 /// same bits. exchanged: room for one a rank.
 Totals add_over_ranks(Communicator& communicator, const Totals& mine,
                       std::span<Totals> exchanged);
+
+/// Collective. The smallest of all ranks'.
+Culprit smallest(Communicator& communicator, const Culprit& mine);
 
 }  // namespace kzero::detail

@@ -21,14 +21,37 @@
 #include <utility>
 #include <vector>
 
+#include "comm/world.hpp"
+
 namespace kzero::test {
+
+/// Which ranks are made to be on one node: the first of them and those after
+/// it, or every so many.
+enum class Nodes { all, of_two, of_three, of_four, two_in_turn };
 
 struct BackendCase {
   std::string name;
   CommunicatorOptions options;
   bool alone = false;  // every rank by itself
   std::optional<SimulatedLink> link = {};
+  Nodes nodes = Nodes::all;
 };
+
+inline std::int64_t node_of(Nodes nodes, int rank) {
+  switch (nodes) {
+    case Nodes::of_two:
+      return rank / 2;
+    case Nodes::of_three:
+      return rank / 3;
+    case Nodes::of_four:
+      return rank / 4;
+    case Nodes::two_in_turn:
+      return rank % 2;
+    case Nodes::all:
+      break;
+  }
+  return 0;
+}
 
 inline void PrintTo(const BackendCase& backend, std::ostream* out) {
   *out << backend.name;
@@ -49,12 +72,35 @@ inline std::vector<BackendCase> backend_cases() {
       {"simulated_alone", {Backend::self, seconds(30)}, true, fast},
       {"simulated", {Backend::mpi, seconds(30)}, false, fast},
       {"simulated_node", {Backend::node, seconds(30)}, false, fast},
+      {"nodes_of_two", {Backend::node, seconds(30)}, false, {}, Nodes::of_two},
+      {"nodes_of_three",
+       {Backend::node, seconds(30), 1000},
+       false,
+       {},
+       Nodes::of_three},
+      {"nodes_of_four",
+       {Backend::node, seconds(30)},
+       false,
+       {},
+       Nodes::of_four},
+      {"two_nodes_in_turn",
+       {Backend::node, seconds(30)},
+       false,
+       {},
+       Nodes::two_in_turn},
+      {"simulated_nodes_of_two",
+       {Backend::node, seconds(30)},
+       false,
+       fast,
+       Nodes::of_two},
   };
 }
 
 inline std::shared_ptr<Communicator> make(const BackendCase& backend) {
+  CommunicatorOptions options = backend.options;
+  options.node = node_of(backend.nodes, world_rank());
   auto communicator = make_communicator(
-      backend.alone ? MPI_COMM_SELF : MPI_COMM_WORLD, backend.options);
+      backend.alone ? MPI_COMM_SELF : MPI_COMM_WORLD, options);
   if (!backend.link) return communicator;
   return make_simulated_communicator(std::move(communicator), *backend.link);
 }
@@ -148,6 +194,23 @@ inline double value_at(const void* data, DType dtype, std::int64_t i) {
 
 inline const DType all_dtypes[] = {DType::float16, DType::bfloat16,
                                    DType::float32, DType::float64};
+
+/// The sum in the order of the ranks, which is that of the ordered sum where
+/// all sums are exact.
+inline void add_exactly(std::span<const Contribution> parts, DType dtype,
+                        std::int64_t count, void* out) {
+  const Contributions whole{parts, dtype, {0, count}};
+  for (std::int64_t i = 0; i < count; ++i) {
+    double sum = 0;
+    for (const Contribution& part : parts)
+      sum += value_at(part.data, whole.dtype_of(part), i);
+    visit_dtype(main_dtype(dtype), [&]<class T>(std::type_identity<T>) {
+      const T value(static_cast<float>(sum));
+      std::memcpy(static_cast<std::byte*>(out) + i * std::int64_t{sizeof(T)},
+                  &value, sizeof(value));
+    });
+  }
+}
 
 /// The message of the exception that f throws; empty when it throws none.
 template <class Exception, class F>

@@ -31,6 +31,7 @@ inline std::shared_ptr<void> allocate_copy(
 struct Cut {
   std::int64_t piece_bytes;
   std::int64_t granularity;
+  OrderedSum sum = add_exactly;
 };
 
 /// A bucket of this rank and its reduction.
@@ -52,6 +53,7 @@ class CheckedReduction {
     arguments.shards = shards;
     arguments.piece_bytes = cut.piece_bytes;
     arguments.piece_granularity = cut.granularity;
+    arguments.sum = cut.sum;
     arguments.index = index;
     ticket = communicator.start_reduce(arguments);
   }
@@ -94,13 +96,16 @@ class CheckedReduction {
     for (const Contribution& part : piece.parts) {
       ASSERT_EQ(part.first_rank, next_rank);
       ASSERT_GE(part.rank_count, 1);
+      if (cut_.sum == nullptr) {
+        ASSERT_EQ(part.rank_count, 1);
+      }
       next_rank += part.rank_count;
       for (std::int64_t i = 0; i < piece.range.size(); ++i) {
         double expected = 0;
         for (int r = part.first_rank; r < next_rank; ++r) {
           expected += element(r, first + i, salt_);
         }
-        ASSERT_EQ(value_at(part.data, piece.dtype, i), expected)
+        ASSERT_EQ(value_at(part.data, piece.dtype_of(part), i), expected)
             << "element " << i << " of " << piece.range.size() << " at "
             << piece.range.begin << ", part of rank " << part.first_rank;
       }

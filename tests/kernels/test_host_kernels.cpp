@@ -533,6 +533,98 @@ TEST_F(EverySet, ThePartThatIsNotFiniteIsNamed) {
   });
 }
 
+// Sums of several ranks are of the sum's type, among gradients of 16 bits.
+template <class T>
+void check_blocks() {
+  using Sum = std::conditional_t<sizeof(T) == 8, double, float>;
+  const auto sum =
+      host_kernels().sum[std::size_t(dtype_of<T>)][sizeof(T) == 8 ? 1 : 0];
+  constexpr std::int64_t count = 777;
+  std::vector<std::vector<T>> ranks(11, std::vector<T>(count));
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    for (std::int64_t i = 0; i < count; ++i)
+      ranks[r][std::size_t(i)] =
+          T(float((i * 37 + std::int64_t(r) * 101) % 83) /
+            (r % 3 == 0 ? 7.0f : 64.0f));
+  const auto parts_of = [&](int first, int end) {
+    std::vector<Contribution> parts;
+    for (int r = first; r < end; ++r)
+      parts.push_back({ranks[std::size_t(r)].data(), r, 1});
+    return parts;
+  };
+  const auto add = [&](const std::vector<Contribution>& parts) {
+    std::vector<Sum> out(count);
+    TileStatistics statistics;
+    sum({parts.data(), parts.size(), 0, count, 1.0, out.data()}, statistics);
+    return out;
+  };
+  const std::vector<Sum> expected = add(parts_of(0, 11));
+  // Nodes of so many ranks; those of one rank give it as it is.
+  for (const std::vector<int>& sizes :
+       {std::vector{4, 4, 3}, {3, 5, 3}, {8, 3}, {1, 1, 2, 4, 2, 1}})
+    for (std::size_t own = 0; own < sizes.size(); ++own) {
+      std::vector<std::vector<Sum>> sums;
+      std::vector<Contribution> parts;
+      int first = 0;
+      for (std::size_t node = 0; node < sizes.size(); ++node) {
+        const int end = first + sizes[node];
+        while (first < end) {
+          int block = 1;
+          while (node != own && first % (2 * block) == 0 &&
+                 first + 2 * block <= end)
+            block *= 2;
+          if (block == 1) {
+            parts.push_back({ranks[std::size_t(first)].data(), first, 1});
+          } else {
+            sums.push_back(add(parts_of(first, first + block)));
+            parts.push_back({sums.back().data(), first, block});
+          }
+          first += block;
+        }
+      }
+      EXPECT_EQ(add(parts), expected);
+    }
+}
+
+TEST_F(EverySet, BlocksOfRanksAreSubtreesOfTheSum) {
+  for_each_set([] {
+    check_blocks<float16>();
+    check_blocks<bfloat16>();
+    check_blocks<float>();
+    check_blocks<double>();
+  });
+}
+
+TEST_F(EverySet, ABlockThatIsNotFiniteNamesNoRank) {
+  for_each_set([] {
+    const bfloat16 one[] = {bfloat16(1.0f), bfloat16(1.0f)};
+    const bfloat16 bad[] = {bfloat16(1.0f),
+                            bfloat16(std::numeric_limits<float>::infinity())};
+    const float good_sum[] = {2.0f, 2.0f};
+    const float bad_sum[] = {2.0f, std::numeric_limits<float>::quiet_NaN()};
+    const auto look = [](std::vector<Contribution> parts) {
+      float out[2];
+      TileStatistics statistics;
+      host_kernels().sum[std::size_t(DType::bfloat16)][0](
+          {parts.data(), parts.size(), 0, 2, 1.0, out}, statistics);
+      EXPECT_EQ(statistics.nonfinite, 1);
+      return statistics;
+    };
+    TileStatistics found = look({{bad_sum, 0, 2}, {one, 2, 1}, {one, 3, 1}});
+    EXPECT_EQ(found.nonfinite_part, TileStatistics::no_part);
+    EXPECT_TRUE(found.nonfinite_block);
+    found = look({{good_sum, 0, 2}, {one, 2, 1}, {bad, 3, 1}});
+    EXPECT_EQ(found.nonfinite_part, 2u);
+    EXPECT_FALSE(found.nonfinite_block);
+    found = look({{bad_sum, 0, 2}, {one, 2, 1}, {bad, 3, 1}});
+    EXPECT_EQ(found.nonfinite_part, 2u);
+    EXPECT_TRUE(found.nonfinite_block);
+    found = look({{bad, 0, 1}, {one, 1, 1}, {bad_sum, 2, 2}});
+    EXPECT_EQ(found.nonfinite_part, 0u);
+    EXPECT_FALSE(found.nonfinite_block);
+  });
+}
+
 TEST_F(EverySet, WideningIsExact) {
   for_each_set([] {
     std::vector<bfloat16> b(65536);

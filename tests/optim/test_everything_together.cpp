@@ -108,6 +108,11 @@ TEST(EverythingTogether, HasTheBitsOfASerialTraining) {
   expect_bits(by_messages());
 }
 
+TEST(EverythingTogether, HasTheBitsOfASerialTrainingInSharedMemory) {
+  if (world()->size() == 1) GTEST_SKIP() << "for more than one rank";
+  expect_bits(world());
+}
+
 TEST(EverythingTogether, HasTheBitsOfASerialTrainingOnRanksAlone) {
   expect_bits(alone());
 }

@@ -79,19 +79,29 @@ inline int subtree_log(const Contribution* parts, std::size_t left, int room) {
   return log;
 }
 
+template <class T, class F>
+KZERO_FUNCTION void with_subtree_of(const Contribution* parts,
+                                    std::int64_t first, int log, F&& call) {
+  switch (log) {
+    case 0:
+      return call(Subtree<T, 1>(parts, first));
+    case 1:
+      return call(Subtree<T, 2>(parts, first));
+    case 2:
+      return call(Subtree<T, 4>(parts, first));
+    default:
+      return call(Subtree<T, 8>(parts, first));
+  }
+}
+
+/// Parts of several ranks are sums already.
 template <class In, class F>
 KZERO_FUNCTION void with_subtree(const Contribution* parts, std::int64_t first,
                                  int log, F&& call) {
-  switch (log) {
-    case 0:
-      return call(Subtree<In, 1>(parts, first));
-    case 1:
-      return call(Subtree<In, 2>(parts, first));
-    case 2:
-      return call(Subtree<In, 4>(parts, first));
-    default:
-      return call(Subtree<In, 8>(parts, first));
-  }
+  if (std::is_same_v<In, SumType<In>> || parts[0].rank_count == 1)
+    with_subtree_of<In>(parts, first, log, call);
+  else
+    with_subtree_of<SumType<In>>(parts, first, log, call);
 }
 
 template <class Source, class Sum>

@@ -72,17 +72,32 @@ KZERO_FUNCTION Checks<Sum> finish_chunk(const Source& source, Sum scale,
   return checks;
 }
 
-/// count elements from first on: the first part with one that is not finite.
 template <class In>
-[[gnu::noinline]] std::size_t find_nonfinite_part(const SumTile& tile,
-                                                  std::int64_t first,
-                                                  std::int64_t count) {
-  for (std::size_t part = 0; part < tile.part_count; ++part) {
-    const In* in = static_cast<const In*>(tile.parts[part].data) + first;
-    for (std::int64_t i = 0; i < count; ++i)
-      if (is_nonfinite(static_cast<SumType<In>>(in[i]))) return part;
+bool has_nonfinite(const void* part, std::int64_t first, std::int64_t count) {
+  const In* in = static_cast<const In*>(part) + first;
+  for (std::int64_t i = 0; i < count; ++i)
+    if (is_nonfinite(static_cast<SumType<In>>(in[i]))) return true;
+  return false;
+}
+
+/// Which parts are not finite in count elements from first on.
+template <class In>
+[[gnu::noinline]] void find_nonfinite(const SumTile& tile, std::int64_t first,
+                                      std::int64_t count,
+                                      TileStatistics& statistics) {
+  const std::size_t end = statistics.nonfinite_part < tile.part_count
+                              ? statistics.nonfinite_part
+                              : tile.part_count;
+  for (std::size_t part = 0; part < end; ++part) {
+    const Contribution& from = tile.parts[part];
+    if (from.rank_count > 1) {
+      statistics.nonfinite_block |=
+          has_nonfinite<SumType<In>>(from.data, first, count);
+    } else if (has_nonfinite<In>(from.data, first, count)) {
+      statistics.nonfinite_part = part;
+      return;
+    }
   }
-  return TileStatistics::no_part;
 }
 
 template <class In, class Out>
@@ -91,9 +106,7 @@ template <class In, class Out>
                                        TileStatistics& statistics) {
   for (std::int64_t i = 0; i < count; ++i)
     if (is_nonfinite(values[i])) ++statistics.nonfinite;
-  const std::size_t part =
-      find_nonfinite_part<In>(tile, tile.first + begin, count);
-  if (part < statistics.nonfinite_part) statistics.nonfinite_part = part;
+  find_nonfinite<In>(tile, tile.first + begin, count, statistics);
 }
 
 KZERO_FUNCTION std::int64_t chunk_of(const SumTile& tile, std::int64_t begin) {
@@ -123,6 +136,7 @@ KZERO_FUNCTION void finish(const SumTile& tile, F&& source_of,
   bool in_place = false;
   for (std::size_t i = 0; i < tile.part_count; ++i)
     in_place |=
+        tile.parts[i].rank_count == 1 &&
         static_cast<const In*>(tile.parts[i].data) + tile.first == tile.out;
   alignas(64) Out held[chunk_size];
   for (std::int64_t begin = 0; begin < tile.count; begin += chunk_size) {
