@@ -136,6 +136,25 @@ class Communicator {
   /// Local. Zero bytes give a valid pointer.
   virtual std::shared_ptr<void> allocate(std::int64_t bytes) = 0;
 
+  /// Memory that the ranks of a node have in common: one for all of them, at
+  /// different addresses, with the content that any of them has written. Of a
+  /// rank alone where it shares none (mpi, self). As allocate() otherwise: in
+  /// it a gather brings what comes from other nodes alone, and a broadcast
+  /// comes once a node; who reads it while such an operation is under way on
+  /// any rank of the node sees old or new values. Collective; throws Error on
+  /// every rank when one has no memory for it.
+  virtual std::shared_ptr<void> allocate_common(std::int64_t bytes) {
+    return allocate(bytes);
+  }
+
+  /// How many ranks have such memory in common with this one, itself among
+  /// them, and how many of those have a lower rank.
+  struct Sharing {
+    int ranks = 1;
+    int place = 0;
+  };
+  virtual Sharing sharing() const { return {}; }
+
   /// Bytes that it holds now to take in what peers send.
   virtual std::int64_t staging_bytes() const = 0;
 

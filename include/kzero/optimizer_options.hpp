@@ -125,6 +125,13 @@ struct OptimizerOptions {
   /// Called around each bucket's reduction, if there is one.
   ReductionHook reduction_hook = nullptr;
   PlanOptions plan = {};
+  /// Parameters once a node: its ranks have them in common, where the
+  /// communicator has memory for that (Backend::node); gathers inside a node
+  /// copy nothing then. They are read through const views and written by
+  /// write_parameters(), loads and step() alone: a view to write to is refused,
+  /// whatever the communicator. A rank reads them, as always, until it marks
+  /// them or steps. Parameters in the caller's own memory stay there.
+  bool share_parameters = false;
   /// The ranks that hold the other parts of this rank's copy of the model
   /// (tensor and pipeline parallelism), if there are any. Norm, zero count,
   /// non-finite elements and skipped steps are then those of the whole model.

@@ -105,14 +105,17 @@ class ShardedOptimizer {
   /// way, and lets the next one start; the instance is that of the work that
   /// reads or writes it. Local, but see Progress::calls.
   /// Throws InvalidArgument for a type, rank or static extent that is not the
-  /// parameter's, and for one in the caller's memory that does not lie in C
-  /// order without gaps: that has a view already.
+  /// parameter's, for one in the caller's memory that does not lie in C order
+  /// without gaps (that has a view already), and for a D that is not const with
+  /// OptimizerOptions::share_parameters.
   template <class D>
   ParameterView<D> parameter(ParameterId id,
                              const ExecutionSpace& space = ExecutionSpace()) {
     using Value = typename ParameterView<D>::non_const_value_type;
-    return detail::make_view<D>(
-        parameter_reference(id, dtype_of<Value>, space));
+    constexpr bool is_const =
+        std::is_const_v<typename ParameterView<D>::value_type>;
+    return detail::make_view<D>(parameter_reference(
+        id, dtype_of<Value>, space, is_const ? Use::read : Use::write));
   }
 
   /// The gradient's accumulation buffer, the same kind of view. It holds this
@@ -142,7 +145,7 @@ class ShardedOptimizer {
   /// Calls f(parameter view, gradient view), both of one extent, with the
   /// parameter's run-time types. f must accept every combination. The gradient
   /// of a frozen parameter is a view of no elements. Waits and throws as
-  /// parameter() does.
+  /// parameter() does, for views to write to.
   template <class F>
   void visit(ParameterId id, F&& f) {
     visit_dtype(parameters()[id].dtype, [&](auto value) {
@@ -314,8 +317,10 @@ class ShardedOptimizer {
   friend class ParameterWriter;
   friend struct detail::OptimizerAccess;
 
+  /// write_shared: the root of write_parameters() writes for all ranks.
+  enum class Use { read, write, write_shared };
   detail::ViewReference parameter_reference(ParameterId, DType,
-                                            const ExecutionSpace&);
+                                            const ExecutionSpace&, Use);
   detail::ViewReference gradient_reference(ParameterId, DType,
                                            const ExecutionSpace&);
   std::span<const Segment> averaged_segments(ParameterId, DType);
@@ -333,7 +338,10 @@ class ParameterWriter {
  public:
   template <class D>
   ParameterView<D> parameter(ParameterId id) {
-    return optimizer_->parameter<D>(id);
+    using Value = typename ParameterView<D>::non_const_value_type;
+    return detail::make_view<D>(
+        optimizer_->parameter_reference(id, dtype_of<Value>, ExecutionSpace(),
+                                        ShardedOptimizer::Use::write_shared));
   }
 
   /// Calls f(view) with the view of one extent of the run-time type. Throws as

@@ -4,6 +4,7 @@
 #include "comm/mpi_communicator.hpp"
 
 #include <kzero/error.hpp>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -24,11 +25,15 @@ struct MpiState {
            std::shared_ptr<Health> health)
       : link(duplicate, timeout, std::move(health)),
         routes(make_pairwise_routes(link.rank(), link.size())),
+        all_ranks(static_cast<std::size_t>(link.size())),
         small(link),
-        reductions(link) {}
+        reductions(link) {
+    std::iota(all_ranks.begin(), all_ranks.end(), 0);
+  }
 
   MpiLink link;  // first: the others post on it
   BlockRoutes routes;
+  std::vector<int> all_ranks;
   SmallCollectives small;
   MpiReductions reductions;
   std::vector<std::unique_ptr<MpiAllGather>> all_gathers;
@@ -169,8 +174,16 @@ void MpiCommunicator::broadcast(void* data, std::int64_t bytes, int root,
                                 Subject subject) {
   check_bytes(data, bytes, subject);
   check_root(root, size(), subject);
-  state_->link.run(
-      subject, [&] { state_->small.broadcast(data, bytes, root, subject); });
+  state_->link.run(subject, [&] {
+    state_->small.broadcast(data, bytes, root, subject, state_->all_ranks);
+  });
+}
+
+void MpiCommunicator::broadcast(void* data, std::int64_t bytes, int root,
+                                Subject subject, std::span<const int> ranks) {
+  state_->link.run(subject, [&] {
+    state_->small.broadcast(data, bytes, root, subject, ranks);
+  });
 }
 
 void MpiCommunicator::gather(const void* send, void* receive,

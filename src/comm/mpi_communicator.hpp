@@ -7,6 +7,7 @@
 
 #include <kzero/communicator.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -50,6 +51,9 @@ class MpiCommunicator final : public Communicator {
                   Subject subject) override;
   void broadcast(void* data, std::int64_t bytes, int root,
                  Subject subject) override;
+  /// Collective, to some ranks: ascending, with root among them.
+  void broadcast(void* data, std::int64_t bytes, int root, Subject subject,
+                 std::span<const int> ranks);
   void gather(const void* send, void* receive, const ShardTable& shards,
               std::int64_t element_bytes, int root, Subject subject) override;
   void scatter(const void* send, void* receive, const ShardTable& shards,

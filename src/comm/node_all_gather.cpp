@@ -57,7 +57,7 @@ void NodeAllGather::take_arrived() {
 
 void NodeAllGather::copy(const std::byte* from, int rank) {
   const Range range = shards_.range(rank);
-  if (range.empty()) return;
+  if (range.empty() || from == bucket_) return;
   const std::int64_t first = range.begin * element_bytes_;
   copy_bytes(bucket_ + first, from + first, range.size() * element_bytes_);
 }
@@ -99,7 +99,7 @@ bool NodeAllGather::test() {
   return traffic_.run(subject_, [&] {
     if (ended_) return true;
     traffic_.progress();
-    if (is_done_here_ && is_done_by_all()) end();
+    if (is_done_here_ && (is_common() || is_done_by_all())) end();
     return ended_;
   });
 }
@@ -115,9 +115,10 @@ void NodeAllGather::wait() {
       messages_.wait(Until::ended);
       traffic_.progress();
     }
-    // A peer can be done before this rank has looked.
+    // A peer can be done before this rank has looked. What ranks have in common
+    // nobody copies.
     traffic_.wait(subject_, [this](int peer) {
-      return !is_done_here_ || !is_done_by(peer);
+      return !is_done_here_ || (!is_common() && !is_done_by(peer));
     });
     end();
   });

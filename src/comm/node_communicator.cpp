@@ -3,6 +3,7 @@
 
 #include "comm/node_communicator.hpp"
 
+#include <algorithm>
 #include <kzero/error.hpp>
 #include <optional>
 #include <utility>
@@ -79,6 +80,17 @@ std::string words_of(const NodePlaces& places) {
                               "for less traffic"));
 }
 
+/// The rank that a broadcast into common memory goes to, of each node.
+std::vector<int> one_a_node(const NodePlaces& places, int root) {
+  std::vector<int> ranks;
+  for (const auto& node : places.nodes)
+    ranks.push_back(std::binary_search(node.begin(), node.end(), root)
+                        ? root
+                        : node.front());
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
 }  // namespace
 
 NodeCommunicator::NodeCommunicator(std::shared_ptr<MpiCommunicator> messages,
@@ -138,6 +150,22 @@ std::shared_ptr<void> NodeCommunicator::allocate(std::int64_t bytes) {
   return state_->traffic.memory().allocate(bytes, state_->traffic.health());
 }
 
+std::shared_ptr<void> NodeCommunicator::allocate_common(std::int64_t bytes) {
+  constexpr Subject subject{"allocation"};
+  std::string problem;
+  SharedMemory memory = state_->traffic.run(subject, [&] {
+    state_->traffic.count_call();
+    return open_common(*state_->messages, state_->places, bytes, problem);
+  });
+  if (!problem.empty()) throw Error(problem);
+  return state_->traffic.memory().take_common(std::move(memory),
+                                              state_->traffic.health());
+}
+
+Communicator::Sharing NodeCommunicator::sharing() const {
+  return {state_->traffic.size(), state_->traffic.self()};
+}
+
 std::int64_t NodeCommunicator::staging_bytes() const {
   return state_->between ? state_->between->reductions.staging_bytes() : 0;
 }
@@ -194,7 +222,14 @@ void NodeCommunicator::broadcast(void* data, std::int64_t bytes, int root,
   check_root(root, size(), subject);
   state_->traffic.run(subject, [&] {
     state_->traffic.count_call();
-    state_->messages->broadcast(data, bytes, root, subject);
+    if (!state_->traffic.memory().is_common(data, bytes))
+      return state_->messages->broadcast(data, bytes, root, subject);
+    // Nobody of the node reads it before all are here, nor goes on before it
+    // has come.
+    state_->boxes.barrier(subject);
+    state_->messages->broadcast(data, bytes, root, subject,
+                                one_a_node(state_->places, root));
+    state_->boxes.barrier(subject);
   });
 }
 

@@ -32,6 +32,8 @@ class NodeCommunicator final : public Communicator {
   std::shared_ptr<Communicator> duplicate() override;
   bool concurrent() const override;
   std::shared_ptr<void> allocate(std::int64_t bytes) override;
+  std::shared_ptr<void> allocate_common(std::int64_t bytes) override;
+  Sharing sharing() const override;
   std::int64_t staging_bytes() const override;
   std::int64_t bytes_sent() const override;
   ReductionTicket start_reduce(const ReduceArguments& arguments) override;

@@ -109,16 +109,12 @@ std::string try_sharing(Communicator& communicator, const NodePlaces& places) {
   return first_problem(communicator, found);
 }
 
-std::optional<NodeSeats> take_seats(Communicator& communicator,
-                                    const NodePlaces& places,
-                                    std::string& problem) {
-  const auto ranks = static_cast<int>(places.ranks().size());
+SharedMemory open_common(Communicator& communicator, const NodePlaces& places,
+                         std::int64_t bytes, std::string& problem) {
   const bool is_first = places.self == 0;
   SharedMemory memory;
   std::string found;
-  if (is_first)
-    found = error_of(
-        [&] { memory = SharedMemory::create(NodeSeats::bytes_for(ranks)); });
+  if (is_first) found = error_of([&] { memory = SharedMemory::create(bytes); });
   const SharedMemory::Handle first =
       exchange_handles(communicator, places, memory).front();
   if (!is_first && first.descriptor >= 0)
@@ -127,10 +123,18 @@ std::optional<NodeSeats> take_seats(Communicator& communicator,
                                   SharedMemory::Access::write);
     });
   problem = first_problem(communicator, found);
+  memory.close();
+  return memory;
+}
+
+std::optional<NodeSeats> take_seats(Communicator& communicator,
+                                    const NodePlaces& places,
+                                    std::string& problem) {
+  const auto ranks = static_cast<int>(places.ranks().size());
+  SharedMemory memory =
+      open_common(communicator, places, NodeSeats::bytes_for(ranks), problem);
   if (!problem.empty()) return std::nullopt;
-  NodeSeats seats(std::move(memory), ranks, places.self);
-  seats.close();
-  return seats;
+  return NodeSeats(std::move(memory), ranks, places.self);
 }
 
 }  // namespace kzero::detail

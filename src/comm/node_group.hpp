@@ -37,6 +37,11 @@ NodePlaces find_places(Communicator& communicator, std::int64_t mark);
 /// every rank; empty when all can. Collective.
 std::string try_sharing(Communicator& communicator, const NodePlaces& places);
 
+/// Memory that the ranks of a node have in common; problem is empty then, and
+/// else says in the same words on every rank what one has found. Collective.
+SharedMemory open_common(Communicator& communicator, const NodePlaces& places,
+                         std::int64_t bytes, std::string& problem);
+
 /// The node's seats; nothing, on every rank of the communicator, where one has
 /// found a problem, which is then said in the same words by all. Collective.
 std::optional<NodeSeats> take_seats(Communicator& communicator,

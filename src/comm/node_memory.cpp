@@ -24,6 +24,19 @@ std::shared_ptr<void> NodeMemory::allocate(
   auto region = std::make_shared<NodeRegion>();
   region->memory = SharedMemory::create(bytes);
   region->number = next_number++;
+  return take(std::move(region), std::move(health));
+}
+
+std::shared_ptr<void> NodeMemory::take_common(
+    SharedMemory memory, std::shared_ptr<const Health> health) {
+  auto region = std::make_shared<NodeRegion>();
+  region->memory = std::move(memory);
+  region->is_common = true;
+  return take(std::move(region), std::move(health));
+}
+
+std::shared_ptr<void> NodeMemory::take(std::shared_ptr<NodeRegion> region,
+                                       std::shared_ptr<const Health> health) {
   std::byte* const data = region->memory.data();
   {
     const std::lock_guard lock(mutex_);
@@ -61,6 +74,8 @@ NodeAddress NodeMemory::address(const NodeRegion& region, const void* data) {
 
 const std::byte* NodeMemory::open(NodeRegion& with, int peer,
                                   const NodeAddress& address) {
+  if (with.is_common && address.memory.file == with.memory.handle().file)
+    return with.memory.data() + address.offset;
   const std::lock_guard lock(with.mutex);
   auto [place, is_new] = with.peers.try_emplace({peer, address.region});
   if (is_new) {

@@ -20,7 +20,7 @@ namespace kzero::detail {
 
 /// Where bytes of a rank lie, in words that its node understands.
 struct NodeAddress {
-  std::uint64_t region = 0;  // number, in its process
+  std::uint64_t region = 0;  // number, in its process; 0 where it is common
   std::int64_t offset = 0;
   SharedMemory::Handle memory;  // of the region
 };
@@ -30,6 +30,7 @@ struct NodeAddress {
 struct NodeRegion {
   SharedMemory memory;
   std::uint64_t number = 0;
+  bool is_common = false;  // to the ranks of the node
   std::mutex mutex;
   std::map<std::pair<int, std::uint64_t>, SharedMemory> peers;
 };
@@ -47,16 +48,27 @@ class NodeMemory : public std::enable_shared_from_this<NodeMemory> {
   std::shared_ptr<void> allocate(std::int64_t bytes,
                                  std::shared_ptr<const Health> health);
 
+  /// Takes memory over that all ranks of the node have opened.
+  std::shared_ptr<void> take_common(SharedMemory memory,
+                                    std::shared_ptr<const Health> health);
+
   /// The region that bytes from data on lie in; null for other memory.
   std::shared_ptr<NodeRegion> find(const void* data, std::int64_t bytes);
+
+  bool is_common(const void* data, std::int64_t bytes) {
+    const std::shared_ptr<NodeRegion> region = find(data, bytes);
+    return region != nullptr && region->is_common;
+  }
 
   static NodeAddress address(const NodeRegion& region, const void* data);
 
   /// What a peer's address is here; mapped together with a region of this
-  /// rank's. Throws Error.
+  /// rank's, which may be the same memory. Throws Error.
   const std::byte* open(NodeRegion& with, int peer, const NodeAddress& address);
 
  private:
+  std::shared_ptr<void> take(std::shared_ptr<NodeRegion> region,
+                             std::shared_ptr<const Health> health);
   void forget(const std::byte* data) noexcept;
 
   std::vector<std::int64_t> processes_;

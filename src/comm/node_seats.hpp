@@ -34,6 +34,7 @@ struct NodeRecord {
   std::int64_t total = 0;  // elements of the bucket, or bytes
   std::int64_t shard_begin = 0;
   std::int64_t shard_size = 0;  // of this rank
+  std::int32_t is_common = 0;   // the bucket, to the ranks of the node
   NodeAddress address;          // of the bucket's first element
 };
 
@@ -102,9 +103,6 @@ class NodeSeats {
   /// Until a rank rings after its bell was read, or for some time.
   void sleep(int rank, std::uint32_t bell,
              std::chrono::nanoseconds longest) const noexcept;
-
-  /// Nobody opens it any more: all have.
-  void close() noexcept { memory_.close(); }
 
  private:
   SharedMemory memory_;

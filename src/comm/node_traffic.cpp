@@ -41,13 +41,15 @@ std::string words_of(const NodeRecord& record) {
   return concat(
       text, ", index ", record.index, ", ", counted(record.total, "element"),
       " of type ", static_cast<DType>(record.dtype), ", shard ",
-      Range{record.shard_begin, record.shard_begin + record.shard_size});
+      Range{record.shard_begin, record.shard_begin + record.shard_size},
+      record.is_common != 0 ? ", in memory that ranks have in common" : "");
 }
 
 bool is_same(const NodeRecord& a, const NodeRecord& b) {
   return a.number == b.number && a.call == b.call && a.dtype == b.dtype &&
          a.index == b.index && a.total == b.total &&
-         a.shard_begin == b.shard_begin && a.shard_size == b.shard_size;
+         a.shard_begin == b.shard_begin && a.shard_size == b.shard_size &&
+         a.is_common == b.is_common;
 }
 
 }  // namespace
@@ -69,6 +71,7 @@ void NodeOperation::post(NodeCall call, const Subject& subject, DType dtype,
              shards.total(),
              own.begin,
              own.size(),
+             0,
              {}};
   const std::int64_t element = size_of(dtype);
   const std::int64_t first = readable.begin * element;
@@ -90,6 +93,7 @@ void NodeOperation::post(NodeCall call, const Subject& subject, DType dtype,
     data = static_cast<const std::byte*>(copy_.get());
     region_ = memory.find(data, bytes);
   }
+  record_.is_common = region_->is_common ? 1 : 0;
   record_.address = NodeMemory::address(*region_, data);
   record_.address.offset -= first;
   come_.assign(static_cast<std::size_t>(traffic_.size()), 0);

@@ -45,6 +45,8 @@ class NodeOperation {
   /// What stands for the bucket's memory, as of its first element; null where
   /// peers read the bucket itself.
   std::byte* stand_in() const { return stand_in_; }
+  /// Whether the ranks of the node have the bucket in common.
+  bool is_common() const { return record_.is_common != 0; }
 
   /// Whether peers can see it: not before all have done what was before it in
   /// its place.

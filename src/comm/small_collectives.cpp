@@ -54,18 +54,28 @@ void SmallCollectives::barrier(const Subject& subject) {
 }
 
 void SmallCollectives::broadcast(void* data, std::int64_t bytes, int root,
-                                 const Subject& subject) {
+                                 const Subject& subject,
+                                 std::span<const int> ranks) {
   Activity activity = link_.begin(Collective::broadcast, subject, root);
-  activity.relayed = link_.size() > 2;
+  activity.relayed = ranks.size() > 2;
+  const auto place_in = [&](int rank) {
+    return std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin();
+  };
+  const std::ptrdiff_t size = std::ssize(ranks);
+  const std::ptrdiff_t self = place_in(link_.rank());
+  if (self == size || ranks[static_cast<std::size_t>(self)] != link_.rank())
+    return;
   constexpr std::int64_t largest_piece = std::int64_t{1} << 20;
   const std::int64_t piece = std::min(largest_piece, link_.message_bytes());
   const std::int64_t pieces = (bytes + piece - 1) / piece;
 
   // Ranks are counted from root. The parent of a rank is the rank without its
   // lowest bit; its children have one more bit below that.
-  const int size = link_.size();
-  const int place = link_.neighbour(-root);
-  int lowest = 1;
+  const std::ptrdiff_t place = (self - place_in(root) + size) % size;
+  const auto further = [&](std::ptrdiff_t distance) {
+    return ranks[static_cast<std::size_t>((self + distance + size) % size)];
+  };
+  std::ptrdiff_t lowest = 1;
   while (lowest < size && (place & lowest) == 0) lowest *= 2;
 
   const auto part = [&](std::int64_t k) {
@@ -80,7 +90,7 @@ void SmallCollectives::broadcast(void* data, std::int64_t bytes, int root,
     messages.wait(Until::ended);
     messages.begin(activity);
     if (place != 0) {
-      messages.receive(part(k), part_bytes(k), link_.neighbour(-lowest));
+      messages.receive(part(k), part_bytes(k), further(-lowest));
     }
   };
 
@@ -90,9 +100,9 @@ void SmallCollectives::broadcast(void* data, std::int64_t bytes, int root,
     if (k + 1 < pieces) expect(k + 1);
     MessageSet& messages = *sets[k % 2];
     messages.wait(Until::received);
-    for (int bit = lowest / 2; bit > 0; bit /= 2) {
+    for (std::ptrdiff_t bit = lowest / 2; bit > 0; bit /= 2) {
       if (place + bit < size) {
-        messages.send(part(k), part_bytes(k), link_.neighbour(bit));
+        messages.send(part(k), part_bytes(k), further(bit));
       }
     }
   }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <kzero/communicator.hpp>
+#include <span>
 
 #include "comm/aligned_memory.hpp"
 #include "comm/mpi_messages.hpp"
@@ -21,9 +22,10 @@ class SmallCollectives {
   void all_gather(const void* send, std::int64_t bytes, void* receive,
                   const Subject& subject);
 
-  /// Down a binomial tree; large data in pieces that follow one another.
+  /// Down a binomial tree; large data in pieces that follow one another. Called
+  /// by every rank; data goes to some: ascending, with root among them.
   void broadcast(void* data, std::int64_t bytes, int root,
-                 const Subject& subject);
+                 const Subject& subject, std::span<const int> ranks);
 
   /// In log2(ranks) rounds (Hensgen, Finkel and Manber, 1988).
   void barrier(const Subject& subject);

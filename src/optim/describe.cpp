@@ -9,6 +9,13 @@
 
 namespace kzero::detail {
 
+std::string OptimizerCore::parameter_sharing() const {
+  if (!options.share_parameters) return "of each rank";
+  const int ranks = gather_communicator->sharing().ranks;
+  return ranks == 1 ? "shared by the ranks of a node, of which there is one"
+                    : concat("shared by the ", ranks, " ranks of a node");
+}
+
 std::string OptimizerCore::describe() const {
   std::int64_t elements = 0;
   for (std::int64_t i = 0; i < parameters.size(); ++i)
@@ -23,7 +30,8 @@ std::string OptimizerCore::describe() const {
       plan.divide() ? ", divided" : "",
       "; schedule: ", to_string(options.schedule),
       "; gather: ", to_string(options.gather), "; progress: ", progress_choice_,
-      "\n", "gradient: ", to_string(options.reduction), ", ordered sum",
+      "; parameters: ", parameter_sharing(), "\n",
+      "gradient: ", to_string(options.reduction), ", ordered sum",
       options.reduction_hook ? ", through a hook" : "",
       "; non-finite: ", to_string(nonfinite()), "; clip: ");
   text += options.clip_norm ? concat("norm ", *options.clip_norm) : "none";

@@ -185,7 +185,8 @@ std::unique_ptr<Storage> OptimizerCore::make_storage(
   }
   return std::make_unique<Storage>(
       of, with,
-      StorageCommunicators{*gather_communicator, *reduce_communicator},
+      StorageCommunicators{*gather_communicator, *reduce_communicator,
+                           options.share_parameters},
       state_arrays, space, first);
 }
 

@@ -159,6 +159,7 @@ class OptimizerCore {
   }
 
   std::string describe() const;
+  std::string parameter_sharing() const;
   Memory memory() const;
   std::size_t group_index(const std::string& name) const;
   std::size_t group_of(std::int64_t parameter) const {

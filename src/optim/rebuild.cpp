@@ -95,6 +95,9 @@ std::vector<ParameterId> OptimizerCore::observed_order() {
 // Values and gradients, which every rank has whole.
 void OptimizerCore::move_values(const Plan& from_plan,
                                 std::span<const BucketWork> from) {
+  // What ranks have in common one of them moves.
+  const bool writes_values =
+      !options.share_parameters || gather_communicator->sharing().place == 0;
   for_each_index(
       "kzero::rebuild", space, 0, parameters.size(), [&](std::int64_t i) {
         const ParameterInfo& info = parameters[{i}];
@@ -105,9 +108,10 @@ void OptimizerCore::move_values(const Plan& from_plan,
         const std::int64_t there = detail::in_bucket(from_plan, {i}).begin;
         const std::int64_t here = in_bucket({i}).begin;
         const std::int64_t value = size_of(info.dtype);
-        std::memcpy(now.parameters + here * value,
-                    old.parameters + there * value,
-                    static_cast<std::size_t>(info.size * value));
+        if (writes_values)
+          std::memcpy(now.parameters + here * value,
+                      old.parameters + there * value,
+                      static_cast<std::size_t>(info.size * value));
         if (info.frozen) return;
         const std::int64_t slope = size_of(info.gradient_dtype);
         std::memcpy(now.gradients + here * slope, old.gradients + there * slope,
@@ -196,6 +200,7 @@ void OptimizerCore::rebuild_buckets() {
     index_segments();
     set_up_buckets();
     move_values(old_plan, old_buckets);
+    if (options.share_parameters) communicator->barrier(rebuild);
     move_state(old_plan, old_buckets, *old_storage,
                static_cast<std::byte*>(room.get()));
     set_up_pipeline();

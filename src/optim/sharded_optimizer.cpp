@@ -126,8 +126,13 @@ ShardedOptimizer& ShardedOptimizer::operator=(ShardedOptimizer&&) noexcept =
     default;
 
 detail::ViewReference ShardedOptimizer::parameter_reference(
-    ParameterId id, DType dtype, const ExecutionSpace&) {
+    ParameterId id, DType dtype, const ExecutionSpace&, Use use) {
   const ParameterInfo& info = parameters()[id];
+  if (use == Use::write && options().share_parameters && !info.external)
+    throw InvalidArgument(detail::concat(
+        "a view to write to of parameter ", detail::quoted(info.name),
+        ", which the ranks of a node have in common (share_parameters): read "
+        "it by parameter<const T*>, write it by write_parameters"));
   run(core_, [&](OptimizerCore& core) { core.wait_for_parameter(id); });
   constexpr const char* what = "the value";
   void* data = info.external

@@ -62,6 +62,7 @@ Storage::Storage(const Plan& plan, const ParameterSet& parameters,
                  std::span<const std::size_t> state_arrays,
                  const ExecutionSpace& space, std::size_t first_buffer)
     : plan_(plan), rank_(communicators.gather.rank()) {
+  if (communicators.share_parameters) sharing_ = communicators.gather.sharing();
   buffers_.resize(plan.buffers().size());
   const auto bucket_count = static_cast<std::int64_t>(plan.buckets().size());
   for (std::int64_t i = 0; i < bucket_count; ++i) {
@@ -70,9 +71,14 @@ Storage::Storage(const Plan& plan, const ParameterSet& parameters,
     shard_offsets_.push_back(buffer.shard_elements);
     buffer.shard_elements += plan.shards(i).size(rank_);
   }
+  // First: it may be collective, and nothing else has failed on one rank yet.
+  for (std::size_t i = first_buffer; i < buffers_.size(); ++i)
+    allocate_parameters(i, communicators, space);
   for (std::size_t i = first_buffer; i < buffers_.size(); ++i)
     allocate(i, communicators, state_arrays[i], space);
   memory_ = plan.memory(rank_, state_arrays);
+  memory_.parameters =
+      (memory_.parameters + sharing_.ranks - 1) / sharing_.ranks;
   memory_.staging = 2 * detail::gather_piece_bytes(plan);
   if (memory_.staging > 0)
     gather_pieces_ = allocate_flat(communicators.gather, staging_label,
@@ -103,18 +109,32 @@ void Storage::cut_gradients(const ParameterSet& parameters) {
   }
 }
 
-void Storage::allocate(std::size_t i, StorageCommunicators communicators,
-                       std::size_t state_arrays, const ExecutionSpace& space) {
+void Storage::allocate_parameters(std::size_t i,
+                                  const StorageCommunicators& communicators,
+                                  const ExecutionSpace& space) {
   const Buffer& layout = plan_.buffers()[i];
   BufferStorage& buffer = buffers_[i];
   buffer.bytes_parameter = size_of(layout.dtype);
+  if (layout.external) return;
+  const std::int64_t bytes = layout.size * buffer.bytes_parameter;
+  if (!communicators.share_parameters) {
+    buffer.parameters =
+        allocate_flat(communicators.gather, parameter_label, bytes, space);
+    return;
+  }
+  buffer.parameters = communicators.gather.allocate_common(bytes);
+  if (!counts_parameters()) return;
+  announce_allocation(parameter_label, buffer.parameters.get(), bytes);
+  zero_bytes(buffer.parameters.get(), bytes, space);
+}
+
+void Storage::allocate(std::size_t i, const StorageCommunicators& communicators,
+                       std::size_t state_arrays, const ExecutionSpace& space) {
+  const Buffer& layout = plan_.buffers()[i];
+  BufferStorage& buffer = buffers_[i];
   buffer.bytes_gradient = size_of(layout.gradient_dtype);
   buffer.bytes_main = size_of(main_dtype(layout.dtype));
   const std::int64_t shard_bytes = buffer.shard_elements * buffer.bytes_main;
-  if (!layout.external)
-    buffer.parameters =
-        allocate_flat(communicators.gather, parameter_label,
-                      layout.size * buffer.bytes_parameter, space);
   if (layout.frozen) return;
   buffer.gradients = allocate_flat(communicators.reduce, gradient_label,
                                    layout.size * buffer.bytes_gradient, space);
@@ -139,8 +159,9 @@ Storage::~Storage() {
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     const BufferStorage& buffer = buffers_[i];
     const std::int64_t size = plan_.buffers()[i].size;
-    announce_freed(parameter_label, buffer.parameters,
-                   size * buffer.bytes_parameter);
+    if (counts_parameters())
+      announce_freed(parameter_label, buffer.parameters,
+                     size * buffer.bytes_parameter);
     announce_freed(gradient_label, buffer.gradients,
                    size * buffer.bytes_gradient);
   }

@@ -24,11 +24,16 @@ namespace kzero::detail {
 struct StorageCommunicators {
   Communicator& gather;
   Communicator& reduce;
+  /// Whether the ranks of a node have parameters in common. Construction is
+  /// collective then.
+  bool share_parameters = false;
 };
 
 class Storage {
  public:
-  /// Everything starts as zeros, first touched by the threads of space.
+  /// Everything starts as zeros, first touched by the threads of space; what
+  /// ranks have in common by those of the first rank, which the others have to
+  /// wait for.
   /// Parameters and communicators outlive the storage. Buffers below
   /// first_buffer get no memory: they are another storage's, which takes the
   /// others. state_arrays: for each
@@ -106,8 +111,12 @@ class Storage {
     Range range;
   };
 
-  void allocate(std::size_t buffer, StorageCommunicators communicators,
+  void allocate_parameters(std::size_t buffer,
+                           const StorageCommunicators& communicators,
+                           const ExecutionSpace& space);
+  void allocate(std::size_t buffer, const StorageCommunicators& communicators,
                 std::size_t state_arrays, const ExecutionSpace& space);
+  bool counts_parameters() const { return sharing_.place == 0; }
   void cut_gradients(const ParameterSet& parameters);
   /// which: of the arrays that an update goes through together.
   Shard allocate_shard(const char* label, std::int64_t bytes, std::size_t which,
@@ -117,6 +126,7 @@ class Storage {
 
   Plan plan_;
   int rank_ = 0;
+  Communicator::Sharing sharing_;  // of the parameters
   std::vector<BufferStorage> buffers_;
   std::shared_ptr<void> gather_pieces_;
   std::vector<GradientBlock> gradient_blocks_;

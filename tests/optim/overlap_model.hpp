@@ -108,11 +108,9 @@ class OverlapModel {
     const int rank = optimizer.communicator()->rank();
     for (const ParameterId id : order) {
       const std::vector<double> values = read_parameter(optimizer, id);
-      optimizer.visit(id, [&](const auto&, const auto& gradient) {
-        fill_view(gradient, [&](auto i) {
-          const double value = values[static_cast<std::size_t>(i)];
-          return value * (0.5 + 0.25 * rank) + double((i + step) % 5) - 1.5;
-        });
+      fill_gradient(optimizer, id, [&](auto i) {
+        const double value = values[static_cast<std::size_t>(i)];
+        return value * (0.5 + 0.25 * rank) + double((i + step) % 5) - 1.5;
       });
     }
   }

@@ -90,7 +90,8 @@ SerialModel trained(const MixedModel& model, const Rules& rules, int ranks,
   return serial;
 }
 
-void expect_bits(const std::shared_ptr<Communicator>& communicator) {
+void expect_bits(const std::shared_ptr<Communicator>& communicator,
+                 bool share_parameters = false) {
   const MixedModel model(mixed_parameters());
   const SerialModel serial =
       trained(model, mixed_rules(), communicator->size());
@@ -98,6 +99,7 @@ void expect_bits(const std::shared_ptr<Communicator>& communicator) {
       Decision::none, [&](const Partitioning& partition, const Mode& mode) {
         OptimizerOptions options = mode.in(mixed_options(mixed_rules()));
         partition.set(options.plan);
+        options.share_parameters = share_parameters;
         Training training(communicator, options, Feedback::values);
         training.train();
         expect_serial(training.optimizer(), {training.model()}, serial);
@@ -111,6 +113,11 @@ TEST(EverythingTogether, HasTheBitsOfASerialTraining) {
 TEST(EverythingTogether, HasTheBitsOfASerialTrainingInSharedMemory) {
   if (world()->size() == 1) GTEST_SKIP() << "for more than one rank";
   expect_bits(world());
+}
+
+TEST(EverythingTogether, HasTheBitsOfASerialTrainingWithSharedParameters) {
+  if (world()->size() == 1) GTEST_SKIP() << "for more than one rank";
+  expect_bits(world(), true);
 }
 
 TEST(EverythingTogether, HasTheBitsOfASerialTrainingOnRanksAlone) {

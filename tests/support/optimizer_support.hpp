@@ -42,8 +42,11 @@ void fill_view(const View& view, F&& f) {
 
 template <class F>
 void fill_gradient(ShardedOptimizer& optimizer, ParameterId id, F&& f) {
-  optimizer.visit(
-      id, [&](const auto&, const auto& gradient) { fill_view(gradient, f); });
+  if (optimizer.parameters()[id].frozen) return;
+  visit_dtype(optimizer.parameters()[id].gradient_dtype,
+              [&]<class T>(std::type_identity<T>) {
+                fill_view(optimizer.gradient<T*>(id), f);
+              });
 }
 
 /// Writes f(i) into the parameter on every rank, main parameter included.
@@ -57,12 +60,13 @@ void write_parameter(ShardedOptimizer& optimizer, ParameterId id, F&& f) {
 inline std::vector<double> read_parameter(ShardedOptimizer& optimizer,
                                           ParameterId id) {
   std::vector<double> values;
-  optimizer.visit(id, [&](const auto& view, const auto&) {
-    auto host = Kokkos::create_mirror_view(view);
-    Kokkos::deep_copy(host, view);
-    for (std::int64_t i = 0; i < std::int64_t(view.extent(0)); ++i)
-      values.push_back(static_cast<double>(host(i)));
-  });
+  visit_dtype(optimizer.parameters()[id].dtype,
+              [&]<class T>(std::type_identity<T>) {
+                const auto host = Kokkos::create_mirror_view_and_copy(
+                    Kokkos::HostSpace(), optimizer.parameter<const T*>(id));
+                for (std::int64_t i = 0; i < std::int64_t(host.extent(0)); ++i)
+                  values.push_back(static_cast<double>(host(i)));
+              });
   return values;
 }
 
