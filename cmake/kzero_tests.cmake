@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # kzero_add_test(<layer>/test_<what> RANKS <n>... [MESSAGES <n>...]
-#                [NODES <nodes>x<ranks>...]
+#                [NODES <nodes>x<ranks>...] [TCP <nodes>x<ranks>...]
 #                [TIMEOUT <seconds>] [LABELS <label>...] [NO_HDF5])
 #
 # One GoogleTest program from tests/<layer>/test_<what>.cpp, and one ctest test
@@ -10,14 +10,15 @@
 # neither MPI nor Kokkos is initialised. Ranks of one machine share memory where
 # a test does not ask for another communicator; MESSAGES adds tests
 # <name>.mpi.<n>, labelled "messages", that have mpi there, and NODES adds
-# <name>.<nodes>x<ranks>, labelled "nodes", where so many ranks count as a node.
+# <name>.<nodes>x<ranks>, labelled "nodes", where so many ranks count as a node;
+# TCP likewise <name>.tcp.<nodes>x<ranks>, with messages by TCP.
 # Every test is labelled with its layer, and those above storage with "kokkos":
 # another Kokkos can change what they see.
 # "full" marks what is too long for the everyday run. Tests below io/ are built
 # only with HDF5, but for those with NO_HDF5, which need none.
 function(kzero_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "NO_HDF5" "TIMEOUT"
-                        "RANKS;MESSAGES;NODES;LABELS")
+                        "RANKS;MESSAGES;NODES;TCP;LABELS")
   if(NOT DEFINED arg_RANKS OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kzero_add_test(${name}): give RANKS <n>... and nothing "
                         "unknown (got '${arg_UNPARSED_ARGUMENTS}')")
@@ -63,7 +64,15 @@ function(kzero_add_test name)
     kzero_add_run_of_messages(${name}.mpi.${ranks} ${ranks})
   endforeach()
   foreach(nodes IN LISTS arg_NODES)
-    kzero_add_run_on_nodes(${name} ${nodes})
+    kzero_add_run_on_nodes(${name}.${nodes} ${nodes})
+  endforeach()
+  foreach(nodes IN LISTS arg_TCP)
+    kzero_add_run_on_nodes(${name}.tcp.${nodes} ${nodes})
+    # What MPICH's transports understand, whichever it was built with.
+    set_property(
+      TEST ${name}.tcp.${nodes} APPEND
+      PROPERTY ENVIRONMENT MPIR_CVAR_NOLOCAL=1 "UCX_TLS=tcp,self"
+               UCX_NET_DEVICES=lo FI_PROVIDER=tcp FI_TCP_IFACE=lo)
   endforeach()
 endfunction()
 
@@ -115,15 +124,15 @@ function(kzero_add_run_of_messages test ranks)
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT KZERO_BACKEND=mpi)
 endfunction()
 
-# kzero_add_run_on_nodes(<name> <nodes>x<ranks>)
-function(kzero_add_run_on_nodes name nodes)
+# kzero_add_run_on_nodes(<test> <nodes>x<ranks>)
+function(kzero_add_run_on_nodes test nodes)
   string(REPLACE "x" ";" sizes ${nodes})
   list(GET sizes 0 count)
   list(GET sizes 1 size)
   math(EXPR ranks "${count} * ${size}")
   list(APPEND arg_LABELS nodes)
-  kzero_add_run(${name}.${nodes} ${ranks})
-  set_property(TEST ${name}.${nodes} APPEND
+  kzero_add_run(${test} ${ranks})
+  set_property(TEST ${test} APPEND
                PROPERTY ENVIRONMENT KZERO_RANKS_PER_NODE=${size})
 endfunction()
 

@@ -133,6 +133,7 @@ class Communicator {
 
   /// Memory that this communicator and its duplicates send from and receive
   /// into best: aligned to 64 bytes, not initialised. Any thread may free it.
+  /// With node a forked process does not get a copy of it: both write to one.
   /// Local. Zero bytes give a valid pointer.
   virtual std::shared_ptr<void> allocate(std::int64_t bytes) = 0;
 
