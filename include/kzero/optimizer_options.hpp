@@ -132,6 +132,12 @@ struct OptimizerOptions {
   /// whatever the communicator. A rank reads them, as always, until it marks
   /// them or steps. Parameters in the caller's own memory stay there.
   bool share_parameters = false;
+  /// Once, at construction: sizes of buckets (plan.bucket_bytes among them) and
+  /// ways of sending are timed, and the fastest is taken by all ranks;
+  /// describe() says which. It takes a second or two, and memory for 64 MiB of
+  /// gradients meanwhile. Off for runs that are to be repeated to the bit: with
+  /// a clip norm, the last bits of the norm depend on the buckets.
+  bool autotune = false;
   /// The ranks that hold the other parts of this rank's copy of the model
   /// (tensor and pipeline parallelism), if there are any. Norm, zero count,
   /// non-finite elements and skipped steps are then those of the whole model.

@@ -36,6 +36,7 @@ std::string OptimizerCore::describe() const {
       "; non-finite: ", to_string(nonfinite()), "; clip: ");
   text += options.clip_norm ? concat("norm ", *options.clip_norm) : "none";
   text += concat("; scaler: ", to_string(options.scaler));
+  if (!tuned_.empty()) text += concat("\ntuned: ", tuned_);
   if (options.model_parallel)
     text +=
         concat("\nmodel-parallel group: ", options.model_parallel->describe());

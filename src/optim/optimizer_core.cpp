@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <kzero/error.hpp>
+#include <optional>
 #include <system_error>
 
 #include "core/hash.hpp"
@@ -14,6 +15,7 @@
 #include "optim/left_gathers.hpp"
 #include "optim/rule_groups.hpp"
 #include "optim/spare_core.hpp"
+#include "optim/tuning.hpp"
 #include "storage/kokkos_support.hpp"
 
 namespace kzero::detail {
@@ -59,6 +61,7 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
   agree(set_up, parameters, options, problem, model_);
   problem.clear();
   set_up_progress();
+  if (options.autotune) tune();
   try {
     set_up_storage();
     // It has nothing to do before the first step.
@@ -126,6 +129,25 @@ void OptimizerCore::index_segments() {
     ++segment_begin_[static_cast<std::size_t>(segment.parameter.index) + 1];
   for (std::size_t i = 1; i < segment_begin_.size(); ++i)
     segment_begin_[i] += segment_begin_[i - 1];
+}
+
+// Collective.
+void OptimizerCore::tune() {
+  std::optional<CommunicationTuning> tuning;
+  std::string problem;
+  try {
+    tuning.emplace(*reduce_communicator, plan);
+  } catch (const CommunicationError&) {
+    throw;
+  } catch (const std::exception& error) {
+    problem = concat("memory to tune with: ", error.what());
+  }
+  throw_on_all(set_up, problem);
+  const CommunicationChoice choice = tuning->run();
+  options.plan.bucket_bytes = choice.bucket_bytes;
+  adds_up_ = choice.adds_up;
+  tuned_ = choice.words;
+  set_up_plan();
 }
 
 // It sends over the model-parallel group as well.
@@ -266,6 +288,7 @@ void OptimizerCore::set_up_pipeline() {
   totals_.assign(tiles.tiles().size(), {});
   readiness_ = Readiness(parameters, plan);
   reductions_ = Reductions(reduce_communicator, plan, buckets,
+                           adds_up_ ? ordered_sum : nullptr,
                            options.reduction_hook, options.trace);
   // Enough transfers to hide latency, few enough to bound the messages in
   // flight; behind a forward pass, one beside that which is waited for.

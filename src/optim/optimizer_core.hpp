@@ -219,6 +219,7 @@ class OptimizerCore {
              const OptimizerOptions& options, std::string problem,
              ModelGroup& model);
   void set_up_plan();
+  void tune();
   /// Where this rank's segments of each parameter lie, from segments.
   void index_segments();
   bool permits_a_thread() const;
@@ -362,6 +363,8 @@ class OptimizerCore {
   bool ended_ = false;           // transfers, with MPI or with this optimizer
   std::string failure_;          // of a transfer, which ended this optimizer
   std::string progress_choice_;  // for people
+  bool adds_up_ = true;          // before anything goes to another node
+  std::string tuned_;            // for people; empty where nothing was
   std::array<double, phases> seconds_ = {};
   double exchange_waited_ = 0.0;
   // By the communicators of reductions and of gathers, when it was last taken.

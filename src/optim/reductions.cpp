@@ -16,10 +16,12 @@ namespace kzero::detail {
 
 Reductions::Reductions(std::shared_ptr<Communicator> communicator,
                        const Plan& plan, std::span<const BucketWork> buckets,
-                       const ReductionHook& hook, std::shared_ptr<Trace> trace)
+                       OrderedSum sum, const ReductionHook& hook,
+                       std::shared_ptr<Trace> trace)
     : communicator_(std::move(communicator)),
       plan_(&plan),
       buckets_(buckets),
+      sum_(sum),
       hook_(hook ? &hook : nullptr),
       trace_(std::move(trace)),
       tickets_(static_cast<std::size_t>(plan.trained_buckets())) {}
@@ -31,7 +33,7 @@ ReductionTicket Reductions::start_one(std::int64_t bucket) {
                                   plan_->shards(bucket),
                                   plan_->bucket_bytes(),
                                   tile_elements,
-                                  ordered_sum,
+                                  sum_,
                                   bucket};
   if (hook_ == nullptr) return communicator_->start_reduce(arguments);
   return start_hooked(*hook_, *communicator_, *plan_, work.gradients,

@@ -28,10 +28,11 @@ struct Arrival {
 class Reductions {
  public:
   Reductions() = default;
-  /// plan, buckets and hook outlive it. hook may be empty, trace null.
+  /// plan, buckets and hook outlive it. sum: for what is added up before it is
+  /// sent, or null. hook may be empty, trace null.
   Reductions(std::shared_ptr<Communicator> communicator, const Plan& plan,
-             std::span<const BucketWork> buckets, const ReductionHook& hook,
-             std::shared_ptr<Trace> trace);
+             std::span<const BucketWork> buckets, OrderedSum sum,
+             const ReductionHook& hook, std::shared_ptr<Trace> trace);
 
   /// Starts what is not started yet of the first count buckets.
   void start(std::int64_t count);
@@ -66,6 +67,7 @@ class Reductions {
   std::shared_ptr<Communicator> communicator_;
   const Plan* plan_ = nullptr;
   std::span<const BucketWork> buckets_;
+  OrderedSum sum_ = nullptr;
   const ReductionHook* hook_ = nullptr;  // null: none
   std::shared_ptr<Trace> trace_;
   std::vector<ReductionTicket> tickets_;  // by bucket

@@ -141,6 +141,7 @@ void for_each_setup_fact(const ParameterSet& parameters,
   fact("schedule", to_string(options.schedule));
   fact("gather", to_string(options.gather));
   fact("share_parameters", options.share_parameters ? "true" : "false");
+  fact("autotune", options.autotune ? "true" : "false");
   fact("progress", to_string(options.progress));
   fact("clip_norm", options.clip_norm ? concat(*options.clip_norm) : "none");
   fact("nonfinite", to_string(options.nonfinite));
