@@ -77,15 +77,14 @@ function(kzero_add_test name)
 endfunction()
 
 # kzero_add_program(<layer>/<name> RANKS <n>... [MESSAGES <n>...]
-#                   [CASES <argument>...])
+#                   [CASES <argument>...] [LABELS <label>...])
 #
 # A program of its own from tests/<layer>/<name>.cpp that passes by its exit
-# code, and one ctest test for each number of ranks, and for each argument where
-# there are any.
+# code (77: it is left out here), and one ctest test for each number of ranks,
+# and for each argument where there are any.
 function(kzero_add_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "RANKS;MESSAGES;CASES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "RANKS;MESSAGES;CASES;LABELS")
   set(arg_TIMEOUT 60)
-  set(arg_LABELS "")
   get_filename_component(layer ${name} DIRECTORY)
   string(REPLACE "/" "_" target ${name})
   add_executable(${target} ${name}.cpp)
@@ -149,6 +148,7 @@ function(kzero_set_test_properties test ranks)
     PROPERTIES
       PROCESSORS ${processors}
       TIMEOUT ${arg_TIMEOUT}
+      SKIP_RETURN_CODE 77
       LABELS "${layer};${arg_LABELS}"
       # More threads than cores: waiting ones must not spin.
       ENVIRONMENT

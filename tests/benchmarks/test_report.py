@@ -84,6 +84,26 @@ class Report(unittest.TestCase):
         lost = SAMPLE.replace("4.5", "null")
         self.assertEqual(self.run_on(lost, "--limit", "3")[0], 1)
 
+    def test_limit_does_not_judge_what_is_too_noisy(self):
+        line = ('{"case":"S1","what":"step, 8 ranks, 2 Mi: %s / library",'
+                '"ratio":0.01,"spread":1,"goal":"at_least","target":1}\n')
+        code, _, err = self.run_on(line % "loop over the bytes", "--limit", "2")
+        self.assertEqual(code, 0)
+        self.assertIn("not judged: S1 step, 8 ranks", err)
+        code, _, err = self.run_on(line % "from MPI calls", "--limit", "2")
+        self.assertEqual(code, 1)
+        self.assertNotIn("not judged", err)
+
+    def test_best_of_what_was_measured_again_counts(self):
+        line = ('{"case":"K1","what":"loop / AdamW (%s GB/s)","ratio":%s,'
+                '"spread":0,"goal":"at_least","target":1}\n')
+        code, out, _ = self.run_on(
+            line % (10, "0.1") + line % ("20.5", "0.9") + line % (7, "null"),
+            "--limit", "2")
+        self.assertEqual(code, 0)
+        self.assertEqual(out.count("\n"), 2)
+        self.assertIn("loop / AdamW (20.5 GB/s)  0.900", out)
+
     def test_refuses_what_is_no_result(self):
         for lines, why in (("x\n", "line 1 is no JSON object"),
                            ("\n[]\n", "line 2 is no JSON object"),
