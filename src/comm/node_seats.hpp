@@ -43,7 +43,7 @@ struct NodeRecord {
 struct alignas(64) NodeSlot {
   NodeRecord record;
   /// n + 1 when its rank has taken what it needs of operation n.
-  alignas(64) std::atomic<std::uint64_t> done;
+  std::atomic<std::uint64_t> done;
   /// n + 1 when what comes to its rank's bucket from other nodes is there.
   std::atomic<std::uint64_t> arrived;
 };
