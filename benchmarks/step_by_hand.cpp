@@ -88,7 +88,7 @@ void StepByHand::run() {
   std::memset(gradients_.data(), 0, gradients_.size() * sizeof(float));
 }
 
-void StepByHand::move_bytes() {
+void StepByHand::move_bytes(Copies copies) {
   std::vector<const void*> parts;
   for (int r = 0; r < ranks_; ++r)
     parts.push_back(gradients_.data() + r * shard_);
@@ -101,7 +101,7 @@ void StepByHand::move_bytes() {
                   parameters_.data() + rank_ * shard_,
                   shard_});
   // The other shards come from memory that is not this one: the gradients'.
-  for (int r = 0; r < ranks_; ++r)
+  for (int r = 0; r < ranks_ && copies == Copies::each; ++r)
     if (r != rank_)
       std::memcpy(static_cast<void*>(parameters_.data() + r * shard_),
                   gradients_.data() + r * shard_,

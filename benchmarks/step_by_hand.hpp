@@ -24,6 +24,9 @@ struct StepSize {
 /// sums are exact.
 float first_gradient(std::int64_t i, int rank);
 
+/// Of the parameters on a node.
+enum class Copies { each, one };
+
 class StepByHand {
  public:
   StepByHand(const StepSize& size, int ranks, int rank);
@@ -31,8 +34,9 @@ class StepByHand {
   /// Reduces, updates, gathers, zeroes the gradients.
   void run();
 
-  /// What a step has to move: with clipping the averaged gradient too.
-  void move_bytes();
+  /// What a step has to move: with clipping the averaged gradient too, and
+  /// where each rank has parameters of its own, those of the other shards.
+  void move_bytes(Copies copies);
 
   const HugeVector<bfloat16>& parameters() const { return parameters_; }
 

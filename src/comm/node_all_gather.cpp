@@ -4,6 +4,7 @@
 #include "comm/node_all_gather.hpp"
 
 #include "comm/argument_checks.hpp"
+#include "core/streams.hpp"
 
 namespace kzero::detail {
 
@@ -59,7 +60,11 @@ void NodeAllGather::copy(const std::byte* from, int rank) {
   const Range range = shards_.range(rank);
   if (range.empty() || from == bucket_) return;
   const std::int64_t first = range.begin * element_bytes_;
-  copy_bytes(bucket_ + first, from + first, range.size() * element_bytes_);
+  const std::int64_t bytes = range.size() * element_bytes_;
+  if (bytes >= large_stream)
+    stream_copy(bucket_ + first, from + first, bytes);
+  else
+    copy_bytes(bucket_ + first, from + first, bytes);
 }
 
 void NodeAllGather::copy_from(int peer) {

@@ -182,7 +182,11 @@ NodeTraffic::NodeTraffic(NodeSeats seats, std::vector<int> ranks,
   enlist();
 }
 
-NodeTraffic::~NodeTraffic() { dismiss(); }
+// Peers that still want something of this rank are told.
+NodeTraffic::~NodeTraffic() {
+  dismiss();
+  announce_end();
+}
 
 void NodeTraffic::try_to_go_on() noexcept {
   const std::unique_lock lock(busy_, std::try_to_lock);
@@ -277,7 +281,8 @@ void NodeTraffic::time_out(const Subject& subject, const std::string& time,
 void NodeTraffic::fail_without(const Subject& subject, int peer) {
   fail(concat(detail::name_of(subject), " failed on rank ", rank_of(self()),
               ": rank ", rank_of(peer),
-              " has given the communicator up after an error of its own"));
+              " has given the communicator up (after an error of its own, or "
+              "by destroying it)"));
 }
 
 void NodeTraffic::require_same(const NodeRecord& found,

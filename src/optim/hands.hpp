@@ -20,6 +20,11 @@ class Hands {
   /// Null for the calling thread alone.
   const ExecutionSpace* space() const { return space_; }
 
+  /// Threads.
+  std::int64_t count() const {
+    return space_ != nullptr ? space_->concurrency() : 1;
+  }
+
   /// Calls body(i) for i in [begin, end) and waits.
   template <class Body>
   void for_each(const char* label, std::int64_t begin, std::int64_t end,

@@ -58,24 +58,6 @@ void TileWork::sum(std::int64_t tile,
   }
 }
 
-// Peers' memory is often mapped in small pages, at whose borders the hardware
-// stops to read ahead.
-void TileWork::fetch(std::int64_t tile,
-                     const Contributions& contributions) const {
-  if (tile >= static_cast<std::int64_t>(tiles.tiles().size())) return;
-  constexpr std::int64_t line = 64;
-  const Tile& work = tiles.tiles()[static_cast<std::size_t>(tile)];
-  const Range range = intersect(work.in_shard, contributions.range);
-  for (const Contribution& part : contributions.parts) {
-    const std::int64_t element = size_of(contributions.dtype_of(part));
-    const std::int64_t bytes = range.size() * element;
-    const std::byte* data = static_cast<const std::byte*>(part.data) +
-                            (range.begin - contributions.range.begin) * element;
-    for (std::int64_t i = 0; i < bytes; i += line)
-      __builtin_prefetch(data + i, 0, 2);
-  }
-}
-
 UpdateTile TileWork::arguments_of(const Piece& piece,
                                   const BucketWork& bucket) const {
   const PreparedStep& prepared = classes.prepared(piece.parameter);

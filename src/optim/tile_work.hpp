@@ -35,10 +35,6 @@ struct TileWork {
   /// totals.
   void sum(std::int64_t tile, const Contributions& contributions) const;
 
-  /// Asks for what the sum of a tile reads, if that lies in
-  /// contributions.range, to be brought while something else is done.
-  void fetch(std::int64_t tile, const Contributions& contributions) const;
-
   /// The update of a tile from its averaged gradient; of a parameter with a
   /// trust ratio the first part: its state, and the sums for the ratio. Leaves
   /// parameters alone whose rule is for matrices.

@@ -4,6 +4,7 @@
 #include "storage/storage.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <kzero/external_view.hpp>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "comm/aligned_memory.hpp"
+#include "core/streams.hpp"
 #include "layout/exchange_pieces.hpp"
 #include "storage/kokkos_support.hpp"
 #include "storage/strided_copy.hpp"
@@ -47,14 +49,19 @@ void announce_freed(const char* label, const std::shared_ptr<void>& memory,
 
 void zero_bytes(void* data, std::int64_t bytes, const ExecutionSpace& space) {
   constexpr std::int64_t block = std::int64_t{64} << 10;
+  // Of less, something may still be in a cache when it is used.
+  const bool is_large = bytes >= 4 * large_stream;
   auto* const begin = static_cast<std::byte*>(data);
-  for_each_index(
-      "kzero::zero", space, 0, (bytes + block - 1) / block,
-      [=](std::int64_t i) {
-        const std::int64_t offset = i * block;
-        std::memset(begin + offset, 0,
-                    static_cast<std::size_t>(std::min(block, bytes - offset)));
-      });
+  for_each_index("kzero::zero", space, 0, (bytes + block - 1) / block,
+                 [=](std::int64_t i) {
+                   const std::int64_t offset = i * block;
+                   const std::int64_t count = std::min(block, bytes - offset);
+                   if (is_large)
+                     stream_zeros(begin + offset, count);
+                   else
+                     std::memset(begin + offset, 0,
+                                 static_cast<std::size_t>(count));
+                 });
 }
 
 Storage::Storage(const Plan& plan, const ParameterSet& parameters,
