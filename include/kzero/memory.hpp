@@ -10,7 +10,8 @@ namespace kzero {
 
 /// Bytes that an optimizer holds on a rank, by purpose.
 struct Memory {
-  /// Flat parameter buckets; none for parameters in the caller's own memory.
+  /// Flat parameter buckets; none for parameters in the caller's own memory. Of
+  /// buckets that the ranks of a node have in common, this rank's part.
   std::int64_t parameters = 0;
   /// Flat gradient buckets.
   std::int64_t gradients = 0;

@@ -149,8 +149,8 @@ class Plan {
   std::vector<Segment> segments(int rank) const;
 
   /// Bytes that a rank holds, by purpose: what ShardedOptimizer::memory()
-  /// reports after a step with the communicator mpi, or self for one rank; but
-  /// for Memory::work, which depends on the rules.
+  /// reports after a step with the communicator mpi, or self for one rank, and
+  /// parameters of each rank; but for Memory::work, which depends on the rules.
   /// state_arrays: for each buffer, those of its most demanding rule.
   Memory memory(int rank, std::span<const std::size_t> state_arrays) const;
   /// With as many in every buffer: AdamW has 2.
