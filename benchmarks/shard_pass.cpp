@@ -226,12 +226,10 @@ void ShardPass::sum_and_update(Workers workers) {
     const Contribution part{buckets_[i].gradients, 0, 1};
     const Contributions contributions{
         std::span(&part, 1), buckets_[i].gradient_dtype, {0, elements_of(i)}};
-    const Range range = tiles_.tiles_of(static_cast<std::int64_t>(i));
-    hands(workers).for_each("kzero::update", range.begin, range.end,
-                            [&](std::int64_t tile) {
-                              tile_work.sum(tile, contributions);
-                              tile_work.update(tile);
-                            });
+    hands(workers).for_each_block(
+        "kzero::update", tiles_.tiles_of(static_cast<std::int64_t>(i)),
+        detail::TileWork::tiles_at_a_time(contributions),
+        [&](Range some) { tile_work.sum_and_update(some, contributions); });
   }
 }
 

@@ -4,7 +4,9 @@
 // Who does the work on data that has come.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <kzero/range.hpp>
 
 #include "storage/kokkos_support.hpp"
 
@@ -34,6 +36,18 @@ class Hands {
     } else {
       for (std::int64_t i = begin; i < end; ++i) body(i);
     }
+  }
+
+  /// Calls body(range) for parts of so many, or fewer where there would be no
+  /// part for each thread, and waits.
+  template <class Body>
+  void for_each_block(const char* label, Range all, std::int64_t size,
+                      const Body& body) const {
+    const std::int64_t block =
+        std::clamp<std::int64_t>(all.size() / (4 * count()), 1, size);
+    for_each(label, 0, (all.size() + block - 1) / block, [&](std::int64_t i) {
+      body(intersect(all, shift({i * block, (i + 1) * block}, all.begin)));
+    });
   }
 
  private:

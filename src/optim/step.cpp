@@ -55,21 +55,15 @@ void OptimizerCore::sum(const Arrival& arrival, const Hands& hands,
   const std::int64_t end =
       first_tile + (range.end + tile_elements - 1) / tile_elements;
   const Range all{first_tile + range.begin / tile_elements, end};
-  // Some tiles are summed, in one stream from the peers' memory, before they
-  // are updated: their averages stay in the second cache.
-  const std::int64_t block =
-      std::clamp<std::int64_t>(all.size() / (4 * hands.count()), 1, 16);
-  hands.for_each(update ? "kzero::update" : "kzero::sum", 0,
-                 (all.size() + block - 1) / block, [&](std::int64_t i) {
-                   const Range some = intersect(
-                       all, shift({i * block, (i + 1) * block}, all.begin));
-                   for (auto tile = some.begin; tile < some.end; ++tile)
-                     work.sum(tile, contributions);
-                   if (!update) return;
-                   for (auto tile = some.begin; tile < some.end; ++tile)
-                     work.update(tile);
-                 });
-  if (!update) summed_tiles_ = end;
+  if (update) {
+    hands.for_each_block(
+        "kzero::update", all, TileWork::tiles_at_a_time(contributions),
+        [&](Range some) { work.sum_and_update(some, contributions); });
+    return;
+  }
+  hands.for_each("kzero::sum", all.begin, all.end,
+                 [&](std::int64_t tile) { work.sum(tile, contributions); });
+  summed_tiles_ = end;
 }
 
 // Every bucket that is not under way goes out. Where the ranks'

@@ -58,10 +58,16 @@ void TileWork::sum(std::int64_t tile,
   }
 }
 
-UpdateTile TileWork::arguments_of(const Piece& piece,
+void TileWork::sum_and_update(Range range,
+                              const Contributions& contributions) const {
+  for (std::int64_t tile = range.begin; tile < range.end; ++tile)
+    sum(tile, contributions);
+  for (std::int64_t tile = range.begin; tile < range.end; ++tile) update(tile);
+}
+
+UpdateTile TileWork::arguments_of(const PreparedStep& prepared, Range in_shard,
                                   const BucketWork& bucket) const {
-  const PreparedStep& prepared = classes.prepared(piece.parameter);
-  const std::int64_t begin = piece.in_shard.begin;
+  const std::int64_t begin = in_shard.begin;
   UpdateTile arguments;
   arguments.step = prepared.step;
   arguments.gradient_factor = clip * prepared.sign;
@@ -70,8 +76,23 @@ UpdateTile TileWork::arguments_of(const Piece& piece,
   arguments.parameter = at(bucket.parameter_shard, begin, 2);
   for (std::size_t array = 0; array < maximum_state_arrays; ++array)
     arguments.state[array] = at(bucket.state[array], begin, bucket.main_bytes);
-  arguments.count = piece.in_shard.size();
+  arguments.count = in_shard.size();
   return arguments;
+}
+
+std::int64_t TileWork::end_of_run(std::int64_t piece, std::int64_t end) const {
+  const auto all = tiles.pieces();
+  const auto at_place = [&](std::int64_t i) -> const Piece& {
+    return all[static_cast<std::size_t>(i)];
+  };
+  const PreparedStep& step = classes.prepared(at_place(piece).parameter);
+  std::int64_t next = piece + 1;
+  while (next < end &&
+         at_place(next).in_shard.begin == at_place(next - 1).in_shard.end &&
+         &classes.prepared(at_place(next).parameter) == &step &&
+         !marks.kept(at_place(next).parameter))
+    ++next;
+  return next;
 }
 
 void TileWork::update(std::int64_t tile) const {
@@ -79,18 +100,27 @@ void TileWork::update(std::int64_t tile) const {
   const BucketWork& bucket = buckets[static_cast<std::size_t>(work.bucket)];
   const auto dtype = static_cast<std::size_t>(bucket.update_dtype);
   const FlushDenormals flush;
-  for (std::int64_t i = work.pieces.begin; i < work.pieces.end; ++i) {
+  for (std::int64_t i = work.pieces.begin; i < work.pieces.end;) {
     const Piece& piece = tiles.pieces()[static_cast<std::size_t>(i)];
     const PreparedStep& prepared = classes.prepared(piece.parameter);
-    if (prepared.matrix != nullptr) continue;  // MatrixUpdates
     const bool kept = marks.kept(piece.parameter);
-    if (prepared.trust != nullptr) {
+    std::int64_t next = i + 1;
+    if (prepared.matrix != nullptr) {
+      // MatrixUpdates
+    } else if (prepared.trust != nullptr) {
       TrustSums& sums = trust.of_piece(i);
       sums = {};
-      if (!kept) (*prepared.trust)[dtype](arguments_of(piece, bucket), sums);
+      if (!kept)
+        (*prepared.trust)[dtype](arguments_of(prepared, piece.in_shard, bucket),
+                                 sums);
     } else if (!kept) {
-      (*prepared.update)[dtype](arguments_of(piece, bucket));
+      next = end_of_run(i, work.pieces.end);
+      const Range run{
+          piece.in_shard.begin,
+          tiles.pieces()[static_cast<std::size_t>(next - 1)].in_shard.end};
+      (*prepared.update)[dtype](arguments_of(prepared, run, bucket));
     }
+    i = next;
   }
 }
 
@@ -102,7 +132,7 @@ void TileWork::apply_trust_ratios(std::int64_t tile) const {
   for (const Piece& piece : tiles.pieces_of(work)) {
     const PreparedStep& prepared = classes.prepared(piece.parameter);
     if (prepared.trust == nullptr || marks.kept(piece.parameter)) continue;
-    UpdateTile arguments = arguments_of(piece, bucket);
+    UpdateTile arguments = arguments_of(prepared, piece.in_shard, bucket);
     arguments.trust_ratio = trust.of_parameter(piece.parameter);
     (*prepared.update)[dtype](arguments);
   }

@@ -35,6 +35,16 @@ struct TileWork {
   /// totals.
   void sum(std::int64_t tile, const Contributions& contributions) const;
 
+  /// Both, of all tiles of a range.
+  void sum_and_update(Range range, const Contributions& contributions) const;
+
+  /// How many tiles that is best for. What peers have is mapped in small pages:
+  /// it comes faster in one long stream, and the averages stay in the second
+  /// cache. A rank's own memory is as fast in short ones.
+  static std::int64_t tiles_at_a_time(const Contributions& contributions) {
+    return contributions.parts.size() > 1 ? 16 : 1;
+  }
+
   /// The update of a tile from its averaged gradient; of a parameter with a
   /// trust ratio the first part: its state, and the sums for the ratio. Leaves
   /// parameters alone whose rule is for matrices.
@@ -44,7 +54,11 @@ struct TileWork {
   void apply_trust_ratios(std::int64_t tile) const;
 
  private:
-  UpdateTile arguments_of(const Piece& piece, const BucketWork& bucket) const;
+  UpdateTile arguments_of(const PreparedStep& prepared, Range in_shard,
+                          const BucketWork& bucket) const;
+  /// The end of the pieces from the given one on that one call can update:
+  /// neighbours with the same step.
+  std::int64_t end_of_run(std::int64_t piece, std::int64_t end) const;
 };
 
 }  // namespace kzero::detail

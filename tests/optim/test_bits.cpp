@@ -74,6 +74,17 @@ TEST(Bits, AreThoseWrittenDown) {
   }
 }
 
+// A norm that is never reached: sum and update are two passes then.
+TEST(Bits, OfTwoPassesAreThoseOfOne) {
+  for (std::string_view set : detail::instruction_sets()) {
+    SCOPED_TRACE(set);
+    detail::use_instruction_set(set);
+    for (const Partitioning& partition : all_partitions())
+      EXPECT_EQ(run(4000, 1e30, partition), golden.at(world()->size()))
+          << name_of(partition);
+  }
+}
+
 const std::map<int, std::uint64_t> golden_clipped = {{1, 0xe9b712ccbc24c366u},
                                                      {2, 0x2ad914c3eeb41065u},
                                                      {3, 0x42bd25c223d1d76du},
