@@ -46,8 +46,9 @@ bool NodeReduction::have_all_come() {
 void NodeReduction::open_all() {
   for (int peer = 0; peer < traffic_.size(); ++peer)
     buckets_[static_cast<std::size_t>(peer)] =
-        peer == traffic_.self() ? static_cast<const std::byte*>(bucket_)
-                                : open(peer);
+        peer == traffic_.self() || shards_.total() == 0
+            ? static_cast<const std::byte*>(bucket_)
+            : open(peer);
   opened_ = true;
 }
 

@@ -93,7 +93,9 @@ void NodeOperation::post(NodeCall call, const Subject& subject, DType dtype,
     data = static_cast<const std::byte*>(copy_.get());
     region_ = memory.find(data, bytes);
   }
-  record_.is_common = region_->is_common ? 1 : 0;
+  // Of no bytes the address may be that of the memory behind.
+  const std::int64_t all = shards.total() * element;
+  record_.is_common = all > 0 && memory.is_common(bucket, all) ? 1 : 0;
   record_.address = NodeMemory::address(*region_, data);
   record_.address.offset -= first;
   come_.assign(static_cast<std::size_t>(traffic_.size()), 0);
@@ -182,11 +184,7 @@ NodeTraffic::NodeTraffic(NodeSeats seats, std::vector<int> ranks,
   enlist();
 }
 
-// Peers that still want something of this rank are told.
-NodeTraffic::~NodeTraffic() {
-  dismiss();
-  announce_end();
-}
+NodeTraffic::~NodeTraffic() { dismiss(); }
 
 void NodeTraffic::try_to_go_on() noexcept {
   const std::unique_lock lock(busy_, std::try_to_lock);
@@ -281,8 +279,7 @@ void NodeTraffic::time_out(const Subject& subject, const std::string& time,
 void NodeTraffic::fail_without(const Subject& subject, int peer) {
   fail(concat(detail::name_of(subject), " failed on rank ", rank_of(self()),
               ": rank ", rank_of(peer),
-              " has given the communicator up (after an error of its own, or "
-              "by destroying it)"));
+              " has given the communicator up after an error of its own"));
 }
 
 void NodeTraffic::require_same(const NodeRecord& found,

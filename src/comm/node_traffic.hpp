@@ -188,7 +188,9 @@ void NodeTraffic::wait(const Subject& subject, const Lacks& lacks) {
       if (peer == size()) return;
       continue;
     }
-    if (seats_.seat(peer).gone.load(std::memory_order_acquire) != 0)
+    // What it has given before it gave up counts.
+    if (seats_.seat(peer).gone.load(std::memory_order_acquire) != 0 &&
+        lacks(peer))
       fail_without(subject, peer);
     if (clock.expired()) {
       std::vector<int> missing;
