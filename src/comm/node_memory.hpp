@@ -55,9 +55,10 @@ class NodeMemory : public std::enable_shared_from_this<NodeMemory> {
   /// The region that bytes from data on lie in; null for other memory.
   std::shared_ptr<NodeRegion> find(const void* data, std::int64_t bytes);
 
+  /// False for no bytes, whose address may be that of the memory behind.
   bool is_common(const void* data, std::int64_t bytes) {
     const std::shared_ptr<NodeRegion> region = find(data, bytes);
-    return region != nullptr && region->is_common;
+    return bytes > 0 && region != nullptr && region->is_common;
   }
 
   static NodeAddress address(const NodeRegion& region, const void* data);

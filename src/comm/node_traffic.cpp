@@ -93,9 +93,8 @@ void NodeOperation::post(NodeCall call, const Subject& subject, DType dtype,
     data = static_cast<const std::byte*>(copy_.get());
     region_ = memory.find(data, bytes);
   }
-  // Of no bytes the address may be that of the memory behind.
-  const std::int64_t all = shards.total() * element;
-  record_.is_common = all > 0 && memory.is_common(bucket, all) ? 1 : 0;
+  record_.is_common =
+      memory.is_common(bucket, shards.total() * element) ? 1 : 0;
   record_.address = NodeMemory::address(*region_, data);
   record_.address.offset -= first;
   come_.assign(static_cast<std::size_t>(traffic_.size()), 0);
