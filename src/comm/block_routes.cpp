@@ -75,6 +75,7 @@ BlockRoutes make_routes(std::span<const std::vector<int>> nodes, int rank,
   const auto own_blocks = aligned_blocks(routes.here, fewest);
   for (std::size_t node = 0; node < nodes.size(); ++node) {
     if (node == own_node) continue;
+    routes.is_relayed |= nodes[node].size() > 1;
     for (RankBlock block : aligned_blocks(nodes[node], fewest)) {
       block.peer = sender(block, own_place);
       routes.parts.push_back(block);

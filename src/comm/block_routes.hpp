@@ -34,6 +34,8 @@ struct BlockRoutes {
   /// What it sends for the shards of others, in the order of posting.
   std::vector<RankBlock> outgoing;
 
+  /// Whether what comes may wait for ranks that do not send it.
+  bool is_relayed = false;
   /// For whose shards others here read this rank's bucket.
   std::vector<int> lent;
 

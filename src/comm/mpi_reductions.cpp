@@ -28,7 +28,7 @@ MpiReduction& MpiReductions::prepare(const ReduceArguments& arguments,
                                      std::shared_ptr<void> owner) {
   Activity activity =
       link_.begin(Collective::reduce, subject_of(arguments), arguments.index);
-  activity.relayed = routes.here.size() > 1;
+  activity.relayed = routes.is_relayed;
   MpiReduction& reduction = take_free(pool_, *this);
   reduction.routes_ = &routes;
   reduction.has_buckets_ = false;

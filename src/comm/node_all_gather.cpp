@@ -123,7 +123,9 @@ void NodeAllGather::wait() {
     // A peer can be done before this rank has looked. What ranks have in common
     // nobody copies.
     traffic_.wait(subject_, [this](int peer) {
-      return !is_done_here_ || (!is_common() && !is_done_by(peer));
+      if (is_done_here_) return !is_common() && !is_done_by(peer);
+      return left_[static_cast<std::size_t>(peer)] != Left::nothing ||
+             incomplete_ == 0;
     });
     end();
   });

@@ -167,10 +167,12 @@ Communicator::Sharing NodeCommunicator::sharing() const {
 }
 
 std::int64_t NodeCommunicator::staging_bytes() const {
+  const auto lock = state_->traffic.lock();
   return state_->between ? state_->between->reductions.staging_bytes() : 0;
 }
 
 std::int64_t NodeCommunicator::bytes_sent() const {
+  const auto lock = state_->traffic.lock();
   return state_->bytes_lent + state_->messages->bytes_sent();
 }
 

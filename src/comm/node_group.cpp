@@ -96,12 +96,12 @@ std::string error_of(F&& f) {
 std::string try_sharing(Communicator& communicator, const NodePlaces& places) {
   SharedMemory memory;
   std::string found = error_of([&] { memory = SharedMemory::create(1); });
-  const auto handles = exchange_handles(communicator, places, memory);
-  for (std::size_t peer = 0; peer < handles.size() && found.empty(); ++peer) {
+  const auto offers = exchange_offers(communicator, places, memory, 1);
+  for (std::size_t peer = 0; peer < offers.size() && found.empty(); ++peer) {
     // One that has none says so itself.
-    if (handles[peer].descriptor < 0) continue;
+    if (offers[peer].handle.descriptor < 0) continue;
     found = error_of([&] {
-      (void)SharedMemory::open(places.processes[peer], handles[peer],
+      (void)SharedMemory::open(places.processes[peer], offers[peer].handle,
                                SharedMemory::Access::read);
     });
   }
@@ -114,12 +114,17 @@ SharedMemory open_common(Communicator& communicator, const NodePlaces& places,
   const bool is_first = places.self == 0;
   SharedMemory memory;
   std::string found;
-  if (is_first) found = error_of([&] { memory = SharedMemory::create(bytes); });
-  const SharedMemory::Handle first =
-      exchange_handles(communicator, places, memory).front();
-  if (!is_first && first.descriptor >= 0)
+  if (is_first && bytes >= 0)
+    found = error_of([&] { memory = SharedMemory::create(bytes); });
+  const auto offers = exchange_offers(communicator, places, memory, bytes);
+  const Offer& first = offers.front();
+  for (const Offer& each : offers)
+    if (each.wanted != bytes || bytes < 0)
+      found = concat("ranks of a node ask for memory of ", each.wanted, " and ",
+                     bytes, " bytes in common: give all one size of 0 or more");
+  if (!is_first && first.handle.descriptor >= 0 && found.empty())
     found = error_of([&] {
-      memory = SharedMemory::open(places.processes.front(), first,
+      memory = SharedMemory::open(places.processes.front(), first.handle,
                                   SharedMemory::Access::write);
     });
   problem = first_problem(communicator, found);

@@ -78,7 +78,9 @@ void NodeOperation::post(NodeCall call, const Subject& subject, DType dtype,
   const std::int64_t bytes = readable.size() * element;
   const auto* data = static_cast<const std::byte*>(bucket) + first;
   NodeMemory& memory = traffic_.memory();
-  region_ = memory.find(data, bytes);
+  // By the whole bucket: the address of no bytes may be that of the memory
+  // behind it.
+  region_ = memory.find(bucket, shards.total() * element);
   stand_in_ = nullptr;
   if (region_ == nullptr) {
     if (copy_ == nullptr || copied_bytes_ < bytes) {

@@ -128,6 +128,11 @@ class NodeTraffic final : public Progressing {
   void require_same(const NodeRecord& found, const NodeRecord& expected,
                     const Subject& subject, int peer);
 
+  /// For a look at what every call changes, and who helps too.
+  std::unique_lock<std::recursive_mutex> lock() {
+    return std::unique_lock(busy_);
+  }
+
   template <class F>
   decltype(auto) run(const Subject& subject, F&& part) {
     const std::lock_guard lock(busy_);
@@ -188,10 +193,11 @@ void NodeTraffic::wait(const Subject& subject, const Lacks& lacks) {
       if (peer == size()) return;
       continue;
     }
-    // What it has given before it gave up counts.
-    if (seats_.seat(peer).gone.load(std::memory_order_acquire) != 0 &&
-        lacks(peer))
-      fail_without(subject, peer);
+    if (seats_.seat(peer).gone.load(std::memory_order_acquire) != 0) {
+      // What it has given before it gave up counts.
+      progress();
+      if (lacks(peer)) fail_without(subject, peer);
+    }
     if (clock.expired()) {
       std::vector<int> missing;
       for (int each = 0; each < size(); ++each)

@@ -131,12 +131,14 @@ void OptimizerCore::index_segments() {
     segment_begin_[i] += segment_begin_[i - 1];
 }
 
-// Collective.
+// Collective. By a duplicate, which takes with it what it needed to take in the
+// largest buckets.
 void OptimizerCore::tune() {
+  const std::shared_ptr<Communicator> trial = reduce_communicator->duplicate();
   std::optional<CommunicationTuning> tuning;
   std::string problem;
   try {
-    tuning.emplace(*reduce_communicator, plan);
+    tuning.emplace(*trial, plan);
   } catch (const CommunicationError&) {
     throw;
   } catch (const std::exception& error) {
@@ -268,6 +270,7 @@ void OptimizerCore::set_up_steps() {
                                         ? in_model->duplicate()
                                         : options.model_parallel);
   exchanged_.resize(static_cast<std::size_t>(communicator->size()));
+  culprits_.resize(exchanged_.size());
   if (in_model != nullptr)
     exchanged_in_model_.resize(static_cast<std::size_t>(in_model->size()));
   loss_scale = initial_state(options.scaler);

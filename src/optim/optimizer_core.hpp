@@ -338,6 +338,7 @@ class OptimizerCore {
   std::vector<Totals> totals_;  // by tile
   // By rank, and by rank of the model-parallel group.
   std::vector<Totals> exchanged_;
+  std::vector<Culprit> culprits_;
   std::vector<Totals> exchanged_in_model_;
   bool averaged_is_valid_ = false;
   bool disagreed_ = false;  // on hyperparameters, in the last step

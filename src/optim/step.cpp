@@ -147,7 +147,8 @@ Totals OptimizerCore::exchange_totals() {
   Totals all = add_over_ranks(*communicator, mine, exchanged_);
   // Every rank knows what it has given to the sums of other nodes.
   if (all.unnamed > 0)
-    all.culprit = std::min(all.culprit, smallest(*communicator, own_culprit()));
+    all.culprit = std::min(all.culprit,
+                           smallest(*communicator, own_culprit(), culprits_));
   if (!options.model_parallel) return all;
   if (all.culprit.rank != Culprit::nobody)
     all.culprit.model_parallel_rank = options.model_parallel->rank();

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <type_traits>
-#include <vector>
 
 namespace kzero::detail {
 
@@ -30,10 +29,11 @@ Totals add_over_ranks(Communicator& communicator, const Totals& mine,
   return all;
 }
 
-Culprit smallest(Communicator& communicator, const Culprit& mine) {
-  std::vector<Culprit> all(static_cast<std::size_t>(communicator.size()));
-  communicator.all_gather(&mine, sizeof mine, all.data(), {"step (culprit)"});
-  return *std::min_element(all.begin(), all.end());
+Culprit smallest(Communicator& communicator, const Culprit& mine,
+                 std::span<Culprit> exchanged) {
+  communicator.all_gather(&mine, sizeof mine, exchanged.data(),
+                          {"step (culprit)"});
+  return *std::min_element(exchanged.begin(), exchanged.end());
 }
 
 }  // namespace kzero::detail

@@ -46,7 +46,8 @@ struct Totals {
 Totals add_over_ranks(Communicator& communicator, const Totals& mine,
                       std::span<Totals> exchanged);
 
-/// Collective. The smallest of all ranks'.
-Culprit smallest(Communicator& communicator, const Culprit& mine);
+/// Collective. The smallest of all ranks'. exchanged: room for one a rank.
+Culprit smallest(Communicator& communicator, const Culprit& mine,
+                 std::span<Culprit> exchanged);
 
 }  // namespace kzero::detail

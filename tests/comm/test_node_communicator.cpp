@@ -371,6 +371,36 @@ TEST(NodeCommunicator, GivesAllMemoryBack) {
   meet(own);
 }
 
+TEST(NodeCommunicator, CommonMemoryIsOneForAll) {
+  const auto communicator = make_node();
+  const OwnComm own;
+  EXPECT_EQ(communicator->sharing().ranks, world_size());
+  EXPECT_EQ(communicator->sharing().place, world_rank());
+  for (const std::int64_t bytes : {0, 8, 5000}) {
+    const std::shared_ptr<void> memory = communicator->allocate_common(bytes);
+    if (bytes == 0) continue;
+    auto* const value = static_cast<std::int64_t*>(memory.get());
+    EXPECT_EQ(*value, 0);
+    meet(own);
+    if (world_rank() == world_size() - 1) *value = bytes;
+    meet(own);
+    EXPECT_EQ(*value, bytes);
+    std::int64_t sent = 7;
+    if (world_rank() == 0) *value = 7;
+    communicator->broadcast(value, sizeof sent, 0, {"test"});
+    EXPECT_EQ(*value, 7);
+    communicator->broadcast(value, 0, 0, {"test"});
+    meet(own);
+  }
+  for (const std::int64_t wrong : {-1, 5000 + world_rank()}) {
+    if (wrong >= 0 && world_size() == 1) continue;
+    const std::string message =
+        message_of<Error>([&] { communicator->allocate_common(wrong); });
+    expect_part(message, "bytes in common: give all one size");
+  }
+  communicator->barrier({});
+}
+
 /// By the system, to this process.
 bool is_refused(std::int64_t bytes) {
   const auto size = static_cast<std::size_t>(bytes);

@@ -120,6 +120,31 @@ TEST_F(SharedParameters, GoThroughAllThatMovesThem) {
   }
 }
 
+// A buffer of whole pages ends where another can begin, and so do empty shards.
+TEST_F(SharedParameters, InBuffersOfWholePages) {
+  for (const Partitioning& partition : all_partitions())
+    for (const std::int64_t sizes : {1024, 2048}) {
+      SCOPED_TRACE(name_of(partition));
+      ParameterSet set;
+      for (int i = 0; i < 4; ++i) {
+        ParameterOptions kind;
+        kind.chunk = i / 2;
+        set.add(detail::concat("w", i), {sizes}, kind);
+      }
+      OptimizerOptions options;
+      options.rule = Sgd{.learning_rate = 1.0};
+      options.share_parameters = true;
+      partition.set(options.plan);
+      ShardedOptimizer optimizer(communicator, set, options);
+      for (int step = 0; step < 3; ++step) {
+        for (int i = 0; i < 4; ++i)
+          fill_gradient(optimizer, {i}, [&](auto) { return -1.0; });
+        optimizer.step();
+      }
+      for (const double value : read_all(optimizer)) ASSERT_EQ(value, 3.0);
+    }
+}
+
 TEST_F(SharedParameters, AreSharedByAllRanksOrNone) {
   if (ranks == 1) GTEST_SKIP() << "for more than one rank";
   OverlapModel model;

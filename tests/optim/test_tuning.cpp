@@ -67,6 +67,16 @@ TEST(Tuning, ChangesNoBits) {
   }
 }
 
+// Larger buckets than those that are taken leave nothing behind.
+TEST(Tuning, GivesItsMemoryBack) {
+  const auto communicator = world();
+  ParameterSet set;
+  set.add("w", {std::int64_t{16} << 20});
+  const ShardedOptimizer optimizer(communicator, set, tuned());
+  EXPECT_EQ(communicator->staging_bytes(), 0);
+  EXPECT_EQ(optimizer.memory().staging, 0);
+}
+
 TEST(Tuning, OfVerySmallModelsEnds) {
   const auto communicator = world();
   for (const std::int64_t size : {0, 1, 65}) {
