@@ -66,18 +66,23 @@ NodePlaces find_places(Communicator& communicator, std::int64_t mark) {
 
 namespace {
 
-/// The handles of the node's ranks, in their order. Collective over all.
-std::vector<SharedMemory::Handle> exchange_handles(Communicator& communicator,
-                                                   const NodePlaces& places,
-                                                   const SharedMemory& memory) {
-  const SharedMemory::Handle mine = memory.handle();
-  std::vector<SharedMemory::Handle> all(
-      static_cast<std::size_t>(communicator.size()));
+struct Offer {
+  SharedMemory::Handle handle;
+  std::int64_t wanted = 0;  // bytes
+};
+
+/// Those of the node's ranks, in their order. Collective over all.
+std::vector<Offer> exchange_offers(Communicator& communicator,
+                                   const NodePlaces& places,
+                                   const SharedMemory& memory,
+                                   std::int64_t wanted) {
+  const Offer mine{memory.handle(), wanted};
+  std::vector<Offer> all(static_cast<std::size_t>(communicator.size()));
   communicator.all_gather(&mine, sizeof mine, all.data(), subject);
-  std::vector<SharedMemory::Handle> handles;
+  std::vector<Offer> offers;
   for (const int rank : places.ranks())
-    handles.push_back(all[static_cast<std::size_t>(rank)]);
-  return handles;
+    offers.push_back(all[static_cast<std::size_t>(rank)]);
+  return offers;
 }
 
 /// What f throws as an Error, in words; empty when it throws none.
