@@ -385,6 +385,7 @@ TEST(NodeCommunicator, CommonMemoryIsOneForAll) {
     if (world_rank() == world_size() - 1) *value = bytes;
     meet(own);
     EXPECT_EQ(*value, bytes);
+    meet(own);
     std::int64_t sent = 7;
     if (world_rank() == 0) *value = 7;
     communicator->broadcast(value, sizeof sent, 0, {"test"});
