@@ -30,6 +30,7 @@
 #include <string>
 
 #include "support/counting_communicator.hpp"
+#include "support/launcher.hpp"
 
 namespace {
 
@@ -219,16 +220,6 @@ int run_rank(int argc, char** argv) {
   MPI_Finalize();
   return problem.empty() ? 0 : 1;
 }
-
-/// The launcher takes a process for a failed one that ends before it says this,
-/// which rank has not.
-void tell_launcher_of_the_end(int launcher) {
-  constexpr std::string_view words = "cmd=finalize\n";
-  std::array<char, 256> answer;
-  if (write(launcher, words.data(), words.size()) > 0)
-    (void)!read(launcher, answer.data(), answer.size());
-}
-
 bool is_shared_memory_left() {
   for (const auto& each : std::filesystem::directory_iterator("/dev/shm"))
     if (each.path().filename().string().find("kzero") != std::string::npos) {
@@ -255,6 +246,6 @@ int main(int argc, char** argv) {
   if (!killed && !ended) std::printf("a rank ended with status %d\n", status);
   const bool wrong = is_shared_memory_left() || !(killed || ended);
   if (all_cases().at(argv[1]).end == End::killed)
-    tell_launcher_of_the_end(std::atoi(launcher));
+    kzero::test::tell_launcher_of_the_end(std::atoi(launcher));
   return wrong ? 1 : 0;
 }

@@ -8,11 +8,15 @@
 #include <mpi.h>
 
 #include <Kokkos_Core.hpp>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
+
+#include "support/launcher.hpp"
 
 namespace {
 
@@ -87,6 +91,21 @@ int run_all_tests(int rank) {
   return worst;
 }
 
+/// With messages by TCP, MPI_Finalize of some MPICHs does not end in half of
+/// the runs of any program (4.0.2 over UCX 1.13): such tests go without.
+void leave_without_mpi_where_asked(int result) {
+  const char* const launcher = std::getenv("PMI_FD");
+  if (std::getenv("KZERO_TEST_WITHOUT_FINALIZE") == nullptr ||
+      launcher == nullptr)
+    return;
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::fflush(stdout);
+  // Until the others have taken what this rank has sent.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  kzero::test::tell_launcher_of_the_end(std::atoi(launcher));
+  std::_Exit(result);
+}
+
 }  // namespace
 
 int main(int argc, char* argv[]) {
@@ -104,6 +123,7 @@ int main(int argc, char* argv[]) {
     result = run_all_tests(rank);
     Kokkos::finalize();
   }
+  leave_without_mpi_where_asked(result);
   MPI_Finalize();
   return result;
 }
