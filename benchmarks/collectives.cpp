@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "kernels/kernels.hpp"
+#include "storage/storage.hpp"
 #include "streams.hpp"
 
 namespace kzero::bench {
@@ -34,6 +35,7 @@ ReduceScatter::ReduceScatter(std::shared_ptr<Communicator> communicator,
       shard_elements_(shard_of(*communicator_, bytes, 4)) {
   const std::int64_t count = shard_elements_ * communicator_->size();
   bucket_ = communicator_->allocate(count * 4);
+  detail::touch_with_zeros(bucket_.get(), count * 4, ExecutionSpace());
   own_bucket_.resize(static_cast<std::size_t>(count));
   // Sums of such numbers are exact in any order.
   for (std::int64_t i = 0; i < count; ++i)
@@ -92,8 +94,8 @@ AllGather::AllGather(std::shared_ptr<Communicator> communicator,
       shard_elements_(shard_of(*communicator_, bytes, 2)) {
   const std::int64_t count = shard_elements_ * communicator_->size();
   bucket_ = communicator_->allocate(count * 2);
+  detail::touch_with_zeros(bucket_.get(), count * 2, ExecutionSpace());
   own_bucket_.resize(static_cast<std::size_t>(count));
-  std::memset(bucket_.get(), 0, static_cast<std::size_t>(count) * 2);
   auto* const mine = static_cast<std::uint16_t*>(bucket_.get());
   for (std::int64_t i = communicator_->rank() * shard_elements_;
        i < (communicator_->rank() + 1) * shard_elements_; ++i)

@@ -3,25 +3,20 @@
 
 #include "comm/aligned_memory.hpp"
 
-#include <cstdint>
 #include <cstdlib>
 #include <kzero/error.hpp>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "comm/huge_pages.hpp"
 #include "core/message.hpp"
-
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 
 namespace kzero::detail {
 
 namespace {
 
 constexpr std::size_t cache_line = 64;
-constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 void give_back(void* memory, bool at_risk) noexcept {
   if (at_risk) {
@@ -33,29 +28,17 @@ void give_back(void* memory, bool at_risk) noexcept {
 
 }  // namespace
 
-void ask_for_huge_pages([[maybe_unused]] void* memory,
-                        [[maybe_unused]] std::int64_t bytes) {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uintptr_t end = begin + static_cast<std::uintptr_t>(bytes);
-  const std::uintptr_t first = (begin + huge_page - 1) / huge_page * huge_page;
-  const std::uintptr_t last = end / huge_page * huge_page;
-  // A refusal costs speed alone.
-  if (first < last)
-    (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-#endif
-}
-
 void* allocate_aligned(std::int64_t bytes) {
   if (bytes < 0) {
     throw InvalidArgument(
         concat("cannot allocate ", bytes, " bytes: give a size of 0 or more"));
   }
   const auto size = static_cast<std::size_t>(bytes);
-  const bool large = size >= huge_page;
+  const bool large = bytes >= huge_page;
   void* memory = nullptr;
-  const int code = posix_memalign(&memory, large ? huge_page : cache_line,
-                                  size > 0 ? size : cache_line);
+  const int code =
+      posix_memalign(&memory, large ? std::size_t{huge_page} : cache_line,
+                     size > 0 ? size : cache_line);
   if (code != 0) {
     throw Error(concat("no memory for a communication buffer of ", bytes,
                        " bytes: use more ranks, smaller buckets or pieces"));

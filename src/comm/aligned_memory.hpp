@@ -18,10 +18,6 @@ namespace kzero::detail {
 /// back by free_aligned.
 void* allocate_aligned(std::int64_t bytes);
 
-/// For the huge pages that lie in this memory as a whole, so that nobody pays
-/// for one that was not asked for. Before the memory is touched.
-void ask_for_huge_pages(void* memory, std::int64_t bytes);
-
 void free_aligned(void* memory) noexcept;
 
 /// Never gives it back. It stays reachable, so that leak checkers do not take

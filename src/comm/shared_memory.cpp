@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "comm/aligned_memory.hpp"
+#include "comm/huge_pages.hpp"
 #include "core/hash.hpp"
 #include "core/message.hpp"
 
@@ -57,8 +58,6 @@ void SharedMemory::leak() noexcept {
 
 namespace {
 
-constexpr std::int64_t huge_page = std::int64_t{2} << 20;
-
 [[noreturn]] void fail(const char* what, std::int64_t bytes) {
   const int code = errno;
   throw Error(concat(
@@ -68,11 +67,41 @@ constexpr std::int64_t huge_page = std::int64_t{2} << 20;
       "-a, memory of the job) or choose backend mpi"));
 }
 
-/// What MADV_HUGEPAGE is given to pays from one huge page on.
+/// Whole huge pages from one on.
 std::int64_t whole_pages(std::int64_t bytes) {
   const std::int64_t page =
       bytes >= huge_page ? huge_page : sysconf(_SC_PAGESIZE);
   return bytes < 1 ? page : (bytes + page - 1) / page * page;
+}
+
+/// A place for a mapping that begins where a huge page can, so that those of
+/// the file are used as such; null where there is none.
+void* reserve_place(std::size_t size) {
+  constexpr auto step = static_cast<std::size_t>(huge_page);
+  void* const room = mmap(nullptr, size + step, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(room);
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(room) % step;
+  const std::size_t before = (step - past) % step;
+  if (before > 0) (void)munmap(begin, before);
+  if (before < step) (void)munmap(begin + before + size, step - before);
+  return begin + before;
+}
+
+void* map_file(std::size_t size, int protection, int descriptor) {
+  void* const place = size >= static_cast<std::size_t>(huge_page)
+                          ? reserve_place(size)
+                          : nullptr;
+  void* const data =
+      mmap(place, size, protection,
+           MAP_SHARED | (place == nullptr ? 0 : MAP_FIXED), descriptor, 0);
+  if (data == MAP_FAILED && place != nullptr) {
+    const int code = errno;
+    (void)munmap(place, size);
+    errno = code;
+  }
+  return data;
 }
 
 }  // namespace
@@ -133,15 +162,13 @@ void SharedMemory::map(int descriptor, std::int64_t bytes, std::int64_t wanted,
   }
   const int protection =
       access == Access::write ? PROT_READ | PROT_WRITE : PROT_READ;
-  void* const data = mmap(nullptr, static_cast<std::size_t>(bytes), protection,
-                          MAP_SHARED, descriptor, 0);
+  void* const data =
+      map_file(static_cast<std::size_t>(bytes), protection, descriptor);
   if (data == MAP_FAILED) fail("mmap", wanted);
   data_ = static_cast<std::byte*>(data);
   bytes_ = bytes;
   file_ = status.st_ino;
-  // A refusal costs speed alone.
-  if (bytes >= huge_page)
-    (void)madvise(data, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+  ask_for_huge_pages(data, bytes);
 }
 
 void SharedMemory::close() noexcept {

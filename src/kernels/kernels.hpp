@@ -27,6 +27,8 @@ struct SumTile {
   std::int64_t count = 0;
   double scale = 1.0;
   void* out = nullptr;
+  /// Before what is not finite: parts are as they were from there on.
+  bool stops = false;
 };
 
 /// Of the averaged gradient; a kernel adds to what is there. The squares are
@@ -70,7 +72,8 @@ enum class UpdateKernel {
 };
 inline constexpr std::size_t update_kernels = 13;
 
-using SumFunction = void (*)(const SumTile&, TileStatistics&);
+/// Returns how many elements are done: all, where it does not stop.
+using SumFunction = std::int64_t (*)(const SumTile&, TileStatistics&);
 /// The first of two passes of a rule with a trust ratio: it updates the state
 /// and adds to the sums. The second is an UpdateFunction with
 /// UpdateTile::trust_ratio; it reads no gradient.

@@ -106,7 +106,7 @@ std::vector<ParameterId> OptimizerCore::add_group(const std::string& group,
   }
   // What has a problem may not be there: the ranks of the model are.
   const bool grown = problem.empty();
-  agree(subject, grown ? growth.parameters : parameters,
+  agree(*communicator, subject, grown ? growth.parameters : parameters,
         grown ? growth.options : options, problem, growth.model);
   problem.clear();
   try {

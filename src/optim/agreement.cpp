@@ -35,8 +35,11 @@ void throw_first_problem(Communicator& communicator, Subject subject,
   if (first == all.end()) return;
   const int root = static_cast<int>(first - all.begin());
   const std::string text = broadcast_text(communicator, subject, problem, root);
-  if (communicator.size() == 1) throw InvalidArgument(text);
-  throw InvalidArgument(concat(text, " (found on rank ", root, ")"));
+  // What comes from another communicator says so already.
+  constexpr std::string_view found = " (found on rank ";
+  if (communicator.size() == 1 || text.find(found) != std::string::npos)
+    throw InvalidArgument(text);
+  throw InvalidArgument(concat(text, found, root, ")"));
 }
 
 // Rank 0's hash of every fact goes to all; the lowest rank that differs, at its

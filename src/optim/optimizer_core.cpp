@@ -21,8 +21,6 @@
 namespace kzero::detail {
 namespace {
 
-constexpr Subject set_up{"optimizer set-up"};
-
 /// By parameter; null for one that is frozen.
 std::vector<const Rule*> trained_rules(const ParameterSet& parameters,
                                        std::span<const std::int32_t> group_of,
@@ -58,7 +56,7 @@ OptimizerCore::OptimizerCore(std::shared_ptr<Communicator> given_communicator,
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  agree(set_up, parameters, options, problem, model_);
+  agree(*communicator, set_up, parameters, options, problem, model_);
   problem.clear();
   set_up_progress();
   if (options.autotune) tune();

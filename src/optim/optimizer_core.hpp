@@ -40,16 +40,19 @@ struct TileWork;
 
 class OptimizerCore {
  public:
+  static constexpr Subject set_up{"optimizer set-up"};
+
   OptimizerCore(std::shared_ptr<Communicator> communicator,
                 ParameterSet parameters, OptimizerOptions options,
                 const ExecutionSpace& space);
-  /// Collective; comes before the constructor. Either every rank of the
-  /// communicator has a model-parallel group, or none. Every rank throws
-  /// InvalidArgument otherwise, and when any has a problem.
-  static void agree_on_groups(const std::shared_ptr<Communicator>& communicator,
-                              const ParameterSet& parameters,
-                              const OptimizerOptions& options,
-                              std::string problem);
+  /// Collective. Compares what the ranks were given, whether each has a
+  /// model-parallel group, and what that group was given; model: of the group,
+  /// where there is one. Every rank of the model throws InvalidArgument when
+  /// any has a problem.
+  static void agree(Communicator& communicator, Subject subject,
+                    const ParameterSet& parameters,
+                    const OptimizerOptions& options, std::string problem,
+                    ModelGroup& model);
 
   // Its parts refer to one another.
   OptimizerCore(const OptimizerCore&) = delete;
@@ -213,11 +216,6 @@ class OptimizerCore {
   /// Collective. Every rank of the model throws InvalidArgument when any has a
   /// problem.
   void throw_on_all(Subject subject, const std::string& problem);
-  /// Collective. Compares parameters and options; model: of the model-parallel
-  /// group, where there is one. Throws as throw_on_all.
-  void agree(Subject subject, const ParameterSet& parameters,
-             const OptimizerOptions& options, std::string problem,
-             ModelGroup& model);
   void set_up_plan();
   void tune();
   /// Where this rank's segments of each parameter lie, from segments.

@@ -14,8 +14,6 @@
 namespace kzero::detail {
 namespace {
 
-constexpr Subject set_up{"optimizer set-up"};
-
 template <class Enum>
 void require_known(const char* name, Enum value, Enum last) {
   if (value >= Enum{} && value <= last) return;
@@ -27,72 +25,58 @@ void require_known(const char* name, Enum value, Enum last) {
 
 }  // namespace
 
-void OptimizerCore::agree_on_groups(
-    const std::shared_ptr<Communicator>& communicator,
-    const ParameterSet& parameters, const OptimizerOptions& options,
-    std::string problem) {
-  Communicator* group = options.model_parallel.get();
-  if (group == communicator.get()) {
+void OptimizerCore::agree(Communicator& communicator, Subject subject,
+                          const ParameterSet& set,
+                          const OptimizerOptions& given, std::string problem,
+                          ModelGroup& model) {
+  Communicator* group = given.model_parallel.get();
+  if (group == &communicator) {
     problem =
         "OptimizerOptions::model_parallel is the optimizer's own communicator "
         "(expected another one, got the same): give the group of ranks that "
         "hold the other parts of this rank's copy of the model, or nothing";
     group = nullptr;
   }
+  // Ranks of other data-parallel groups wait in the exchange of the
+  // model-parallel group: what one group finds goes there, and what is found
+  // there comes back.
   try {
     require_agreement(
-        *communicator, set_up,
-        [group](const auto& fact) {
+        communicator, subject,
+        [&](const auto& fact) {
           fact("model_parallel",
                group == nullptr
                    ? "none"
                    : concat("a group of ", group->size(),
                             " ranks, this is its rank ", group->rank()));
+          for_each_setup_fact(set, given, fact);
         },
         problem);
   } catch (const InvalidArgument& error) {
-    // Who has a group tells it, where the ranks of other groups wait.
-    if (group == nullptr) throw;
-    try {
-      agree_on_model(*group, parameters, options, 0, error.what());
-    } catch (const InvalidArgument&) {
+    problem = error.what();
+    if (group != nullptr) {
+      try {
+        agree_on_model(*group, set, given, 0, problem);
+      } catch (const InvalidArgument& told) {
+        problem = told.what();
+      }
     }
-    throw;
+    throw_if_any(communicator, subject, problem);
   }
-}
-
-void OptimizerCore::agree(Subject subject, const ParameterSet& set,
-                          const OptimizerOptions& given, std::string problem,
-                          ModelGroup& model) {
-  const auto facts = [&](const auto& fact) {
-    for_each_setup_fact(set, given, fact);
-  };
-  if (!given.model_parallel) {
-    require_agreement(*communicator, subject, facts, problem);
-    return;
-  }
+  if (group == nullptr) return;
   std::uint64_t data_group = 0;
-  if (communicator->rank() == 0) {
+  if (communicator.rank() == 0) {
     std::random_device random;
     data_group = std::uint64_t{random()} << 32 | random();
   }
-  communicator->broadcast(&data_group, sizeof data_group, 0, subject);
-  // Ranks of other data-parallel groups wait in the exchange of the
-  // model-parallel group: what one group finds goes there, and what is found
-  // there comes back.
+  communicator.broadcast(&data_group, sizeof data_group, 0, subject);
+  problem.clear();
   try {
-    require_agreement(*communicator, subject, facts, problem);
+    model = agree_on_model(*group, set, given, data_group, "");
   } catch (const InvalidArgument& error) {
     problem = error.what();
   }
-  try {
-    model =
-        agree_on_model(*given.model_parallel, set, given, data_group, problem);
-    problem.clear();
-  } catch (const InvalidArgument& error) {
-    problem = error.what();
-  }
-  throw_if_any(*communicator, subject, problem);
+  throw_if_any(communicator, subject, problem);
 }
 
 void OptimizerCore::throw_on_all(Subject subject, const std::string& problem) {

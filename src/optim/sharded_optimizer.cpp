@@ -52,12 +52,15 @@ Core make_core(std::shared_ptr<Communicator> communicator,
   if (!communicator)
     throw InvalidArgument(
         "the communicator is null: make one with make_communicator");
-  std::string problem;
-  if (!Kokkos::is_initialized())
-    problem =
+  if (!Kokkos::is_initialized()) {
+    // Told where the others compare what they were given; throws.
+    ModelGroup none;
+    OptimizerCore::agree(
+        *communicator, OptimizerCore::set_up, parameters, options,
         "Kokkos is not initialised (or finalised already): call "
-        "Kokkos::initialize or kzero::initialize before an optimizer is made";
-  OptimizerCore::agree_on_groups(communicator, parameters, options, problem);
+        "Kokkos::initialize or kzero::initialize before an optimizer is made",
+        none);
+  }
   advance_left_gathers();
   return Core(std::make_unique<OptimizerCore>(
                   std::move(communicator), std::move(parameters),

@@ -38,7 +38,7 @@ struct TileWork {
   /// Both, of all tiles of a range.
   void sum_and_update(Range range, const Contributions& contributions) const;
 
-  /// How many tiles that is best for. What peers have is mapped in small pages:
+  /// How many tiles that is best for. What peers have can be in small pages:
   /// it comes faster in one long stream, and the averages stay in the second
   /// cache. A rank's own memory is as fast in short ones.
   static std::int64_t tiles_at_a_time(const Contributions& contributions) {
@@ -56,9 +56,6 @@ struct TileWork {
  private:
   UpdateTile arguments_of(const PreparedStep& prepared, Range in_shard,
                           const BucketWork& bucket) const;
-  /// The end of the pieces from the given one on that one call can update:
-  /// neighbours with the same step.
-  std::int64_t end_of_run(std::int64_t piece, std::int64_t end) const;
 };
 
 }  // namespace kzero::detail

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "comm/aligned_memory.hpp"
+#include "comm/huge_pages.hpp"
 #include "core/streams.hpp"
 #include "layout/exchange_pieces.hpp"
 #include "storage/kokkos_support.hpp"
@@ -36,7 +36,7 @@ std::shared_ptr<void> allocate_flat(Communicator& communicator,
                                     const ExecutionSpace& space) {
   std::shared_ptr<void> memory = communicator.allocate(bytes);
   announce_allocation(label, memory.get(), bytes);
-  zero_bytes(memory.get(), bytes, space);
+  touch_with_zeros(memory.get(), bytes, space);
   return memory;
 }
 
@@ -62,6 +62,19 @@ void zero_bytes(void* data, std::int64_t bytes, const ExecutionSpace& space) {
                      std::memset(begin + offset, 0,
                                  static_cast<std::size_t>(count));
                  });
+}
+
+void touch_with_zeros(void* data, std::int64_t bytes,
+                      const ExecutionSpace& space) {
+  const auto place = reinterpret_cast<std::uintptr_t>(data);
+  constexpr auto size = static_cast<std::uintptr_t>(huge_page);
+  auto* const first =
+      static_cast<std::byte*>(data) + (size - place % size) % size;
+  const std::int64_t rest = bytes - (first - static_cast<std::byte*>(data));
+  for_each_index(
+      "kzero::touch", space, 0, rest / huge_page,
+      [=](std::int64_t i) { touch_huge_page(first + i * huge_page); });
+  zero_bytes(data, bytes, space);
 }
 
 Storage::Storage(const Plan& plan, const ParameterSet& parameters,
@@ -132,7 +145,7 @@ void Storage::allocate_parameters(std::size_t i,
   buffer.parameters = communicators.gather.allocate_common(bytes);
   if (!counts_parameters()) return;
   announce_allocation(parameter_label, buffer.parameters.get(), bytes);
-  zero_bytes(buffer.parameters.get(), bytes, space);
+  touch_with_zeros(buffer.parameters.get(), bytes, space);
 }
 
 void Storage::allocate(std::size_t i, const StorageCommunicators& communicators,

@@ -137,5 +137,9 @@ class Storage {
 
 /// Fills memory with zeros, in parallel.
 void zero_bytes(void* data, std::int64_t bytes, const ExecutionSpace& space);
+/// Likewise, what nobody has used yet: by the threads that will, in huge pages
+/// where they can be had.
+void touch_with_zeros(void* data, std::int64_t bytes,
+                      const ExecutionSpace& space);
 
 }  // namespace kzero::detail

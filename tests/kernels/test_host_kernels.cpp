@@ -194,6 +194,32 @@ TEST_F(EverySet, SumOfFloatsThatOverflowsIsNotFinite) {
   });
 }
 
+// All before that is done and counted, and the parts are as they were from
+// there on.
+TEST_F(EverySet, SumStopsBeforeWhatIsNotFinite) {
+  for (const std::int64_t bad : {0, 255, 256, 700, 999}) {
+    for_each_set([&] {
+      std::vector<float> own(1000, 1.0f);
+      const std::vector<float> other(1000, 2.0f);
+      own[std::size_t(bad)] = std::numeric_limits<float>::infinity();
+      const std::vector<float> before = own;
+      const Contribution parts[] = {{own.data(), 0, 1}, {other.data(), 1, 1}};
+      TileStatistics statistics;
+      const std::int64_t done =
+          host_kernels().sum[std::size_t(DType::float32)][0](
+              {parts, 2, 0, 1000, 0.5, own.data(), true}, statistics);
+      EXPECT_LE(done, bad);
+      EXPECT_GT(done + 256, bad);
+      for (std::int64_t i = 0; i < 1000; ++i)
+        EXPECT_EQ(own[std::size_t(i)],
+                  i < done ? 1.5f : before[std::size_t(i)]);
+      EXPECT_EQ(statistics.squares, double(done) * 2.25);
+      EXPECT_EQ(statistics.zeros, 0);
+      EXPECT_EQ(statistics.nonfinite, 0);
+    });
+  }
+}
+
 // Doubles that float32 does not hold: what counts is what is stored.
 TEST_F(EverySet, NarrowingIsCountedAsStored) {
   for_each_set([] {

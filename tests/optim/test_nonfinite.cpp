@@ -4,6 +4,7 @@
 // NaNs and infinities: who is named, what is counted, what stays unchanged.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "support/optimizer_support.hpp"
@@ -98,6 +99,41 @@ TEST_F(NonfiniteSteps, OfSeveralTheLowestRankThenParameterIsNamed) {
   EXPECT_EQ(report.nonfinite(), 4);
   EXPECT_EQ(report.nonfinite_source()->rank, 0);
   EXPECT_EQ(report.nonfinite_source()->parameter, ranks == 1 ? ids[0] : ids[2]);
+}
+
+// Small parameters side by side, which are added up in one call: in place, and
+// not.
+TEST_F(NonfiniteSteps, NeighboursAreToldApart) {
+  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+    ParameterSet small;
+    std::vector<ParameterId> small_ids;
+    for (int i = 0; i < 40; ++i) {
+      ParameterOptions options = typed(dtype);
+      options.gradient_dtype = dtype;
+      small_ids.push_back(small.add(detail::concat("s", i), {64}, options));
+    }
+    OptimizerOptions options;
+    options.clip_norm = 1e6;
+    options.nonfinite = Nonfinite::skip;
+    ShardedOptimizer optimizer(communicator, small, options);
+    for (std::size_t i = 0; i < small_ids.size(); i += 3) {
+      const int on = static_cast<int>(i) % ranks;
+      for (const ParameterId id : small_ids)
+        fill_gradient(optimizer, id, [](auto) { return 1.0; });
+      spoil(optimizer, small_ids[i], on, 63, nan);
+      spoil(optimizer, small_ids[(i + 20) % 40], ranks - 1, 0, infinity);
+      const StepReport report = optimizer.step();
+      EXPECT_EQ(report.nonfinite(), 2);
+      ASSERT_TRUE(report.nonfinite_source().has_value());
+      EXPECT_EQ(report.nonfinite_source()->rank, on);
+      const bool is_first = on != ranks - 1 || i < 20;
+      EXPECT_EQ(report.nonfinite_source()->parameter,
+                small_ids[is_first ? i : i - 20]);
+    }
+    for (const ParameterId id : small_ids)
+      fill_gradient(optimizer, id, [](auto) { return 1.0; });
+    EXPECT_NEAR(optimizer.step().gradient_norm(), std::sqrt(40 * 64.0), 1e-9);
+  }
 }
 
 // Infinities of opposite sign make a NaN: still the ranks' fault.

@@ -127,8 +127,8 @@ KZERO_FUNCTION void take_held(const T* held, std::int64_t count, T* out) {
 
 /// source_of(begin, count): the sums of a chunk.
 template <class In, class Out, class F>
-KZERO_FUNCTION void finish(const SumTile& tile, F&& source_of,
-                           TileStatistics& statistics) {
+KZERO_FUNCTION std::int64_t finish(const SumTile& tile, F&& source_of,
+                                   TileStatistics& statistics) {
   using Sum = SumType<In>;
   const Sum scale = static_cast<Sum>(tile.scale);
   Block<double> squares;
@@ -144,34 +144,43 @@ KZERO_FUNCTION void finish(const SumTile& tile, F&& source_of,
     Out* const out = static_cast<Out*>(tile.out) + begin;
     Out* const target = in_place ? held : out;
     const auto source = source_of(begin, count);
+    Block<double> added = squares;
     const Checks<Sum> checks =
-        finish_chunk<Out>(source, scale, count, target, in_place, squares);
+        finish_chunk<Out>(source, scale, count, target, in_place, added);
+    const Sum poison = add_lanes(checks.poison);
+    if (poison != poison) [[unlikely]] {
+      if (tile.stops) {
+        statistics.squares += add_lanes(squares);
+        return begin;
+      }
+      count_nonfinite<In>(tile, begin, count, target, statistics);
+    }
+    squares = added;
     const std::int64_t past_count = (lanes - count % lanes) % lanes;
     statistics.zeros -= add_lanes(checks.zeros) + past_count;
-    const Sum poison = add_lanes(checks.poison);
-    if (poison != poison) [[unlikely]]
-      count_nonfinite<In>(tile, begin, count, target, statistics);
     if (in_place) take_held(held, count, out);
   }
   statistics.squares += add_lanes(squares);
+  return tile.count;
 }
 
 template <class In, class Out>
-void sum(const SumTile& tile, TileStatistics& statistics) {
+std::int64_t sum(const SumTile& tile, TileStatistics& statistics) {
   const int log = subtree_log(tile.parts, tile.part_count, maximum_levels);
   if (tile.part_count == std::size_t{1} << log) {
+    std::int64_t done = 0;
     with_subtree<In>(tile.parts, tile.first, log, [&](const auto& subtree) {
-      finish<In, Out>(
+      done = finish<In, Out>(
           tile,
           [&](std::int64_t begin, std::int64_t) {
             return subtree.shifted(begin);
           },
           statistics);
     });
-    return;
+    return done;
   }
   alignas(64) PartialSums<SumType<In>> partial;
-  finish<In, Out>(
+  return finish<In, Out>(
       tile,
       [&](std::int64_t begin, std::int64_t count) {
         sum_chunk<In>(tile, tile.first + begin, count, partial);
