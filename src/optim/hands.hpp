@@ -22,9 +22,11 @@ class Hands {
   /// Null for the calling thread alone.
   const ExecutionSpace* space() const { return space_; }
 
-  /// Threads.
+  /// Threads; of a part of them that an instance has, those of all. To ask
+  /// takes memory (Kokkos 4.6 makes an instance): once.
   std::int64_t count() const {
-    return space_ != nullptr ? space_->concurrency() : 1;
+    static const std::int64_t threads = ExecutionSpace().concurrency();
+    return space_ != nullptr ? threads : 1;
   }
 
   /// Calls body(i) for i in [begin, end) and waits.
