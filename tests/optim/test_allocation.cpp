@@ -117,6 +117,8 @@ struct MatrixDescent {
 };
 
 TEST(MatrixAllocation, StepAllocatesNothingAfterTheFirst) {
+  Kokkos::Tools::Experimental::set_begin_parallel_for_callback(
+      [](const char*, std::uint32_t, std::uint64_t*) { ++launches; });
   const std::int64_t a_launch = allocations_of_a_launch();
   for (const Partition partition : whole_partitions(world()->size())) {
     ParameterSet model;
@@ -145,14 +147,12 @@ TEST(MatrixAllocation, StepAllocatesNothingAfterTheFirst) {
       optimizer.step();
     }
     fill();
-    Kokkos::Tools::Experimental::set_begin_parallel_for_callback(
-        [](const char*, std::uint32_t, std::uint64_t*) { ++launches; });
     launches = 0;
     const std::int64_t allocations = allocations_of([&] { optimizer.step(); });
     EXPECT_GT(launches, 0);
     EXPECT_EQ(allocations - a_launch * launches, 0);
-    Kokkos::Tools::Experimental::set_begin_parallel_for_callback(nullptr);
   }
+  Kokkos::Tools::Experimental::set_begin_parallel_for_callback(nullptr);
 }
 
 TEST(Collectives, DependOnBucketsOnly) {
