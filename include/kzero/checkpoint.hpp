@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // The optimizer's parameters and state in an HDF5 file that any number of
-// ranks loads. docs/format.md describes the file.
+// ranks loads. docs/checkpoint_format.md describes the file.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,14 @@ using UserValue =
 /// The caller's own data, by name (any bytes, not empty).
 using UserData = std::map<std::string, UserValue>;
 
+/// But for user the same on every rank.
 struct CheckpointOptions {
   /// Rank 0's is written.
   UserData user = {};
+  Engine engine = Engine::automatic;
+  /// Whether save_checkpoint returns when all lies on disk: what it has written
+  /// then survives that the machine stops, and not only that the job does.
+  bool durable = true;
 };
 
 /// What a file says beside parameters and state. The same on every rank.
@@ -54,9 +59,12 @@ struct CheckpointContent {
 /// Collective. Writes parameters, state, counts, hyperparameters and user data
 /// to a temporary file in the same folder, which then takes the name: path
 /// holds either what it held before or all of the new file.
-/// Rank 0 writes; it holds at most one bucket of others' data at a time.
-/// The communicator's timeout bounds how long the others wait for one bucket,
-/// and for the end of the file, to reach the disk.
+/// Memory beside the optimizer's: with Engine::direct some hundred KiB a rank;
+/// with Engine::gather one state array of one bucket on rank 0. Rank 0 keeps
+/// the description of the last file, about 1 KiB an array.
+/// The communicator's timeout bounds how long ranks wait for one another: for
+/// the end of the file to reach the disk, and with Engine::gather for one
+/// bucket.
 /// Throws CheckpointError on every rank when the file cannot be written; what
 /// stood at path is untouched then, and training can go on.
 void save_checkpoint(ShardedOptimizer& optimizer,
@@ -64,8 +72,9 @@ void save_checkpoint(ShardedOptimizer& optimizer,
                      const CheckpointOptions& options = {});
 
 /// Collective. Restores parameters, state, counts, hyperparameters and the
-/// state of a dynamic loss scaler on any number of ranks with any bucket size.
-/// Rank 0 reads, and its options are used.
+/// state of a dynamic loss scaler on any number of ranks with any bucket size
+/// and partition. Rank 0 reads and checks all but the arrays, and its options
+/// are used; the arrays are checked as they are read.
 /// Throws CheckpointError on every rank when the file cannot be read, is not a
 /// complete kzero file, or holds other parameters, shapes, types or rules than
 /// the model and the options do not allow it; the optimizer is unchanged then,

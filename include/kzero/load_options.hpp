@@ -26,10 +26,23 @@ enum class Match { strict, partial };
 /// state and count start anew, with the hyperparameters of the program.
 enum class OtherRule { refuse, start_anew };
 
-/// Those of the rank that has the file or the state are used.
+/// How the elements of a checkpoint come to its file, and back. The file is the
+/// same.
+/// direct: every rank writes and reads what it owns, at its place.
+/// gather: rank 0 writes and reads everything; the other ranks need not see the
+/// file.
+/// automatic: direct where every rank sees the file, else gather.
+enum class Engine { automatic, gather, direct };
+
+/// Those of the rank that has the file or the state are used; engine and verify
+/// are for files, and the same on every rank.
 struct LoadOptions {
   Match match = Match::strict;
   OtherRule other_rule = OtherRule::refuse;
+  Engine engine = Engine::automatic;
+  /// Whether the checksums of the arrays are compared. Those of everything else
+  /// always are.
+  bool verify = true;
 };
 
 }  // namespace kzero

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
+#include <fcntl.h>
+
 #include <kzero/checkpoint.hpp>
 #include <kzero/error.hpp>
 #include <optional>
@@ -9,9 +11,11 @@
 #include "core/message.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/collective_call.hpp"
+#include "io/direct_engine.hpp"
 #include "io/gather_engine.hpp"
 #include "io/restored_numbers.hpp"
 #include "io/root_status.hpp"
+#include "optim/agreement.hpp"
 #include "optim/optimizer_access.hpp"
 
 namespace kzero {
@@ -19,6 +23,10 @@ namespace kzero {
 namespace {
 
 using namespace detail;
+
+constexpr const char* partly_loaded =
+    "; parameters and state are partly overwritten: load another checkpoint "
+    "before going on";
 
 /// What the file that path names has for this model.
 RestoredNumbers numbers_of(const ShardedOptimizer& optimizer,
@@ -34,53 +42,283 @@ RestoredNumbers numbers_of(const ShardedOptimizer& optimizer,
   }
 }
 
+/// Collective. Every rank throws the problem of the lowest that has one.
+void share_problem(Communicator& communicator, Subject subject,
+                   const std::string& problem, const char* note = "") {
+  try {
+    throw_if_any(communicator, subject, problem);
+  } catch (const InvalidArgument& error) {
+    throw CheckpointError(concat(error.what(), note));
+  }
+}
+
+/// Collective. Whether the elements go straight to the file, or from it:
+/// sees_file says whether this rank can.
+bool is_direct(Communicator& communicator, Subject subject, Engine engine,
+               bool sees_file, const std::string& path) {
+  if (engine == Engine::gather) return false;
+  std::int64_t blind = sees_file ? communicator.size() : communicator.rank();
+  communicator.all_reduce(std::span(&blind, 1), Extremum::minimum, subject);
+  if (blind == communicator.size()) return true;
+  if (engine == Engine::automatic) return false;
+  throw CheckpointError(concat(
+      "the engine is direct, but rank ", blind, " does not see the file ",
+      detail::quoted(path),
+      ": use a folder that all ranks have in common, or Engine::gather"));
+}
+
+/// Collective. What one rank finds, all throw.
+class Save {
+ public:
+  Save(ShardedOptimizer& optimizer, const std::filesystem::path& path,
+       const CheckpointOptions& options)
+      : optimizer_(optimizer),
+        options_(options),
+        status_(*optimizer.communicator(), "save") {
+    status_.attempt([&] {
+      writer_.emplace(path, layout_of(optimizer, options.user));
+      const NewFile& file = writer_->file();
+      shared_ = {file.path().string(),
+                 file.temporary().string(),
+                 file.mark(),
+                 writer_->stored().arrays,
+                 {}};
+    });
+    status_.share();
+  }
+
+  void run() {
+    OptimizerAccess::run(optimizer_, [&] {
+      detail::broadcast(communicator(), shared_, subject(), status_.root());
+      PartOfNewFile part(shared_.path, shared_.temporary, shared_.mark);
+      if (is_direct(communicator(), subject(), options_.engine, part.is_open(),
+                    shared_.path))
+        write(part);
+      else
+        gather();
+    });
+    status_.attempt([&] {
+      writer_->finish(durable());
+      writer_->take_name(durable());
+    });
+    status_.share();
+  }
+
+ private:
+  Communicator& communicator() { return *optimizer_.communicator(); }
+  Subject subject() const { return {status_.operation()}; }
+  Durable durable() const {
+    return options_.durable ? Durable::yes : Durable::no;
+  }
+
+  void gather() {
+    const FileLayout layout = layout_of(optimizer_, {});
+    GatherRoot root;
+    if (status_.is_root()) root = {&layout, &*writer_};
+    gather_arrays(optimizer_, root, status_);
+  }
+
+  void write(PartOfNewFile& part) {
+    PartialSums sums;
+    std::string problem;
+    try {
+      sums = write_own_pieces(optimizer_, layout_of(optimizer_, {}), shared_,
+                              part);
+      part.finish(durable());
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    share_problem(communicator(), subject(), problem);
+    communicator().all_reduce_sum(sums, subject());
+    if (!status_.is_root()) return;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < shared_.arrays.size(); ++i)
+      for (std::size_t k = 0; k < shared_.arrays[i].size(); ++k)
+        writer_->add({i, k}, static_cast<std::uint64_t>(sums[next++]));
+  }
+
+  ShardedOptimizer& optimizer_;
+  const CheckpointOptions& options_;
+  RootStatus status_;
+  std::optional<CheckpointWriter> writer_;  // on the root
+  SharedFile shared_;
+};
+
+/// Likewise.
+class Load {
+ public:
+  Load(ShardedOptimizer& optimizer, const std::filesystem::path& path,
+       const LoadOptions& options)
+      : optimizer_(optimizer),
+        options_(options),
+        status_(*optimizer.communicator(), "load") {
+    model_ = layout_of(optimizer, {});
+    status_.attempt([&] {
+      reader_.emplace(path, options.verify ? Verify::yes : Verify::no);
+      numbers_ =
+          numbers_of(optimizer, model_, reader_->layout(), options, path);
+      share_file(path);
+    });
+    status_.share();
+  }
+
+  const RestoredNumbers& run() {
+    detail::broadcast(communicator(), numbers_, subject(), status_.root());
+    OptimizerAccess::run(optimizer_, [&] {
+      detail::broadcast(communicator(), shared_, subject(), status_.root());
+      OpenFile file = open_same();
+      if (is_direct(communicator(), subject(), options_.engine, file.is_open(),
+                    shared_.path)) {
+        read(file);
+      } else {
+        const ScatterRoot root{&model_, reader_ ? &*reader_ : nullptr,
+                               &numbers_.sources};
+        scatter_arrays(optimizer_, status_.is_root() ? root : ScatterRoot(),
+                       numbers_.loaded, status_);
+      }
+    });
+    restore(optimizer_, numbers_);
+    return numbers_;
+  }
+
+ private:
+  Communicator& communicator() { return *optimizer_.communicator(); }
+  Subject subject() const { return {status_.operation()}; }
+
+  /// On the root.
+  void share_file(const std::filesystem::path& path) {
+    shared_.path = std::filesystem::absolute(path).string();
+    shared_.mark = reader_->header();
+    shared_.sources = numbers_.sources;
+    const ArrayFinder finder(reader_->layout());
+    for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
+      const ParameterLayout& parameter = model_.parameters[i];
+      auto& arrays = shared_.arrays.emplace_back();
+      for (std::size_t k = 0; k < parameter.arrays.size(); ++k) {
+        arrays.emplace_back();
+        if (!is_read(i, k)) continue;
+        const ArrayIndex index = finder.find(parameter, parameter.arrays[k]);
+        arrays.back() = reader_->stored().arrays[index.parameter][index.array];
+      }
+    }
+  }
+
+  bool is_read(std::size_t parameter, std::size_t array) const {
+    const auto& sources = shared_.sources[parameter];
+    return !sources.empty() && sources[array] == ElementSource::file;
+  }
+
+  /// Closed where this rank does not see the file that the root has read.
+  OpenFile open_same() const {
+    OpenFile file(shared_.path, O_RDONLY);
+    std::string found(shared_.mark.size(), '\0');
+    if (file.is_open() &&
+        (file.read(0, found.data(), std::ssize(found)).error != 0 ||
+         found != shared_.mark))
+      file = OpenFile();
+    return file;
+  }
+
+  void read(const OpenFile& file) {
+    PartialSums sums;
+    std::string problem;
+    try {
+      sums = read_own_pieces(optimizer_, model_, shared_, file);
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    share_problem(communicator(), subject(), problem, partly_loaded);
+    communicator().all_reduce_sum(sums, subject());
+    if (options_.verify) verify(sums);
+    hand_out_values();
+  }
+
+  void verify(const PartialSums& sums) const {
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < shared_.arrays.size(); ++i)
+      for (std::size_t k = 0; k < shared_.arrays[i].size(); ++k) {
+        const auto sum = static_cast<std::uint64_t>(sums[next++]);
+        if (!is_read(i, k) || sum == shared_.arrays[i][k].sum) continue;
+        throw CheckpointError(concat(
+            "cannot load the checkpoint ", detail::quoted(shared_.path), " (",
+            damage(model_.parameters[i], model_.parameters[i].arrays[k]), ")",
+            partly_loaded));
+      }
+  }
+
+  /// Every rank has its shards. What is not loaded stays as it is on each.
+  void hand_out_values() {
+    const Plan& plan = optimizer_.plan();
+    for (std::int64_t b = 0; b < std::ssize(plan.buckets()); ++b) {
+      const std::vector<ParameterId> loaded = loaded_of(b);
+      const Bucket& bucket = plan.buckets()[static_cast<std::size_t>(b)];
+      if (!loaded.empty() && b < plan.trained_buckets() &&
+          std::ssize(loaded) == bucket.parameters.size())
+        OptimizerAccess::gather_values(optimizer_, b, status_.operation());
+      else
+        for (const ParameterId id : loaded) hand_out_value(b, id);
+      for (const ParameterId id : loaded)
+        OptimizerAccess::take_main_from_value(optimizer_, id);
+    }
+  }
+
+  void hand_out_value(std::int64_t bucket, ParameterId id) {
+    const ShardTable shards = optimizer_.plan().shards(bucket);
+    const Range all = in_bucket(bucket, id);
+    for (int rank = 0; rank < communicator().size(); ++rank) {
+      const Range part = intersect(all, shards.range(rank));
+      if (part.size() > 0)
+        OptimizerAccess::broadcast_values(optimizer_, bucket, part, rank,
+                                          status_.operation());
+    }
+  }
+
+  std::vector<ParameterId> loaded_of(std::int64_t bucket) const {
+    const Plan& plan = optimizer_.plan();
+    const Range places =
+        plan.buckets()[static_cast<std::size_t>(bucket)].parameters;
+    std::vector<ParameterId> loaded;
+    for (std::int64_t i = places.begin; i < places.end; ++i) {
+      const ParameterId id =
+          plan.buffer_of(bucket).parameters[static_cast<std::size_t>(i)];
+      if (numbers_.loaded[static_cast<std::size_t>(id.index)] != 0)
+        loaded.push_back(id);
+    }
+    return loaded;
+  }
+
+  Range in_bucket(std::int64_t bucket, ParameterId id) const {
+    const Plan& plan = optimizer_.plan();
+    return shift(plan.placement(id).in_buffer,
+                 -plan.buckets()[static_cast<std::size_t>(bucket)].range.begin);
+  }
+
+  ShardedOptimizer& optimizer_;
+  const LoadOptions& options_;
+  RootStatus status_;
+  FileLayout model_;
+  std::optional<CheckpointReader> reader_;  // on the root
+  RestoredNumbers numbers_;
+  SharedFile shared_;
+};
+
 }  // namespace
 
 void save_checkpoint(ShardedOptimizer& optimizer,
                      const std::filesystem::path& path,
                      const CheckpointOptions& options) {
-  begin_collective_call(optimizer, "save_checkpoint", 0);
-  RootStatus status(*optimizer.communicator(), "save");
-  FileLayout layout;
-  std::optional<CheckpointWriter> writer;
-  GatherRoot root;
-  status.attempt([&] {
-    layout = layout_of(optimizer, options.user);
-    writer.emplace(path, layout);
-    root = {&layout, &*writer};
-  });
-  OptimizerAccess::run(optimizer,
-                       [&] { gather_arrays(optimizer, root, status); });
-  // Rank 0 has everything: the file is good, whatever becomes of the others.
-  status.attempt([&] {
-    writer->finish();
-    writer->take_name();
-  });
-  status.share();
+  begin_collective_call(optimizer, "save_checkpoint", 0,
+                        {.engine = options.engine},
+                        concat("durable = ", options.durable));
+  Save(optimizer, path, options).run();
 }
 
 CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
                                   const std::filesystem::path& path,
                                   const LoadOptions& options) {
   begin_collective_call(optimizer, "load_checkpoint", 0, options);
-  Communicator& communicator = *optimizer.communicator();
-  RootStatus status(communicator, "load");
-  FileLayout model;
-  std::optional<CheckpointReader> reader;
-  ScatterRoot root;
-  RestoredNumbers numbers;
-  status.attempt([&] {
-    model = layout_of(optimizer, {});
-    reader.emplace(path);
-    numbers = numbers_of(optimizer, model, reader->layout(), options, path);
-    root = {&model, &*reader, &numbers.sources};
-  });
-  status.share();
-  broadcast(communicator, numbers, {status.operation()}, status.root());
-  OptimizerAccess::run(optimizer, [&] {
-    scatter_arrays(optimizer, root, numbers.loaded, status);
-  });
-  restore(optimizer, numbers);
+  Load load(optimizer, path, options);
+  const RestoredNumbers& numbers = load.run();
   for (const std::string& warning : numbers.warnings)
     log(LogLevel::warning,
         concat("load_checkpoint, ", detail::quoted(path.string()), ": ",

@@ -1,74 +1,108 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The format of checkpoint files (docs/format.md): which groups, datasets and
-// attributes stand where. How the elements come to the rank that writes, and
-// from the one that reads, is the engine's business.
+// Checkpoint files (docs/checkpoint_format.md). How the elements come to the
+// ranks that write, and from those that read, is the engine's business.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "io/array_ends.hpp"
-#include "io/element_types.hpp"
-#include "io/file_layout.hpp"
-#include "io/hdf5_call.hpp"
-#include "io/hdf5_objects.hpp"
+#include "io/hdf5_view.hpp"
+#include "io/manifest.hpp"
 #include "io/new_file.hpp"
+#include "io/open_file.hpp"
 
 namespace kzero::detail {
 
-inline constexpr std::int64_t format_major = 1;
-inline constexpr std::int64_t format_minor = 1;
+/// Finds a layout's arrays by name. The layout outlives it.
+class ArrayFinder {
+ public:
+  explicit ArrayFinder(const FileLayout& layout);
+  /// Throws CheckpointError for an array that is not there.
+  ArrayIndex find(const ParameterLayout& parameter,
+                  const ArrayLayout& array) const;
+
+ private:
+  const FileLayout* layout_;
+  std::unordered_map<std::string_view, std::size_t> parameters_;
+};
 
 /// A file to be. All members throw CheckpointError; the destructor removes
-/// what was written unless take_name() has returned. Local, of one rank.
+/// what was written unless take_name() has returned. Of one rank; others may
+/// write arrays, and give it their checksums.
 class CheckpointWriter final : public ArraySink {
  public:
-  /// Creates the file with everything but the elements, and makes sure that
-  /// the disk has room for them.
-  CheckpointWriter(const std::filesystem::path& path, const FileLayout& layout,
-                   std::int64_t call_bytes = largest_call);
+  /// Lays the file out, creates it, and makes sure that the disk has room.
+  CheckpointWriter(const std::filesystem::path& path, const FileLayout& layout);
+
+  const NewFile& file() const { return file_; }
+  const StoredLayout& stored() const { return view_.stored; }
 
   /// Writes all elements of one array, in C order.
   void write(const ParameterLayout& parameter, const ArrayLayout& array,
              const void* data) override;
 
-  /// Marks the file as complete. Returns when all of it lies on disk.
-  void finish();
+  /// To the checksum of an array, for bytes that are written.
+  void add(ArrayIndex index, std::uint64_t sum);
+
+  /// Writes all but the arrays. durable: returns when all lies on disk.
+  void finish(Durable durable = Durable::yes);
 
   /// Puts the finished file in the place of what stood at path.
-  void take_name();
+  void take_name(Durable durable = Durable::yes);
 
  private:
-  SilentHdf5 silence_;
+  std::uint64_t write_metadata(const FileHeader& header);
+
+  Hdf5View view_;
   NewFile file_;
-  ElementTypes types_;
-  std::int64_t call_bytes_;
-  Handle driver_;  // outlives what it writes
-  Handle hdf5_;
-  Handle parameters_;
+  ArrayFinder finder_;
 };
 
-/// An existing file. All members throw CheckpointError. Local, of one rank.
+/// Whether checksums of arrays are looked at. Those of all else always are.
+enum class Verify { no, yes };
+
+/// An existing file. All members throw CheckpointError. Any thread may read.
 class CheckpointReader final : public ArraySource {
  public:
-  /// Throws for what is not a complete kzero file of a known version.
+  /// Throws for what is not a complete kzero file of a known version with
+  /// checksums that are right.
   explicit CheckpointReader(const std::filesystem::path& path,
-                            std::int64_t call_bytes = largest_call);
+                            Verify verify = Verify::yes);
 
-  FileLayout layout() const;
+  const FileLayout& layout() const { return stored_.layout; }
+  const StoredLayout& stored() const { return stored_; }
+  std::int64_t bytes() const { return header_.file_bytes; }
+  /// What no other checkpoint begins with.
+  const std::string& header() const { return header_text_; }
 
   /// Reads all elements of one array, which must have this shape and type.
   void read(const ParameterLayout& parameter, const ArrayLayout& array,
             void* data) const override;
 
+  /// Reads all arrays and throws for the first that is not as it was written.
+  void verify_arrays() const;
+
  private:
-  SilentHdf5 silence_;
+  void read_user_arrays();
+  void verify_metadata() const;
+  void read_bytes(std::int64_t place, void* data, std::int64_t bytes) const;
+
   std::filesystem::path path_;
-  ElementTypes types_;
-  std::int64_t call_bytes_;
-  Handle hdf5_;
+  Verify verify_;
+  OpenFile file_;
+  std::string header_text_;
+  FileHeader header_;
+  StoredLayout stored_;
+  ArrayFinder finder_;
 };
+
+/// What is to be said of an array whose bytes are not those that were written.
+std::string damage(const ParameterLayout& parameter, const ArrayLayout& array);
 
 }  // namespace kzero::detail

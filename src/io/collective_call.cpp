@@ -28,6 +28,10 @@ void check_options(const char* name, const LoadOptions& options) {
         ": LoadOptions::other_rule is unknown (expected a code from 0 to "
         "1, got ",
         static_cast<int>(options.other_rule), "): use an enumerator"));
+  if (options.engine < Engine::automatic || options.engine > Engine::direct)
+    throw InvalidArgument(concat(
+        name, ": the engine is unknown (expected a code from 0 to 2, got ",
+        static_cast<int>(options.engine), "): use an enumerator"));
 }
 
 void check_root(const char* name, int root, int ranks) {
@@ -39,7 +43,8 @@ void check_root(const char* name, int root, int ranks) {
 }  // namespace
 
 void begin_collective_call(ShardedOptimizer& optimizer, const char* name,
-                           int root, const LoadOptions& options) {
+                           int root, const LoadOptions& options,
+                           const std::string& others) {
   std::string problem;
   try {
     OptimizerAccess::synchronize(optimizer, name);  // first: others may wait
@@ -50,7 +55,13 @@ void begin_collective_call(ShardedOptimizer& optimizer, const char* name,
   }
   require_agreement(
       *optimizer.communicator(), {name},
-      [root](const auto& fact) { fact("root", concat(root)); }, problem);
+      [&](const auto& fact) {
+        fact("root", concat(root));
+        fact("engine", concat(static_cast<int>(options.engine)));
+        fact("verify", concat(options.verify));
+        fact("options", others);
+      },
+      problem);
 }
 
 }  // namespace kzero::detail

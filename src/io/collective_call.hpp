@@ -6,14 +6,17 @@
 
 #include <kzero/load_options.hpp>
 #include <kzero/sharded_optimizer.hpp>
+#include <string>
 
 namespace kzero::detail {
 
 /// Collective. Waits for gathers under way, and for the work on the optimizer's
 /// execution space. Throws InvalidArgument on every rank when any rank is
 /// between a mark and step(), has options that are unknown or a root that is no
-/// rank, and when the ranks name different roots. name is the call's.
+/// rank, and when the ranks name different roots or other options. name is the
+/// call's; others: of its other options, in words.
 void begin_collective_call(ShardedOptimizer& optimizer, const char* name,
-                           int root, const LoadOptions& options = {});
+                           int root, const LoadOptions& options = {},
+                           const std::string& others = {});
 
 }  // namespace kzero::detail

@@ -138,7 +138,8 @@ void gather_arrays(ShardedOptimizer& optimizer, const GatherRoot& root,
       if (const std::byte* value =
               OptimizerAccess::contiguous_value(optimizer, id))
         return value;
-      OptimizerAccess::read_value(optimizer, id, staging.data());
+      OptimizerAccess::read_value(
+          optimizer, id, {0, optimizer.parameters()[id].size}, staging.data());
       return staging.data();
     });
     const std::vector<ShardArray> state = walk.state();
@@ -184,7 +185,8 @@ class BucketLoad {
           std::byte* const data = value != nullptr ? value : staging.data();
           root_.source->read(parameter, parameter.arrays[0], data);
           if (value == nullptr)
-            OptimizerAccess::write_value(optimizer_, id, data);
+            OptimizerAccess::write_value(
+                optimizer_, id, {0, optimizer_.parameters()[id].size}, data);
         });
     for (const Range& run : loaded_runs())
       OptimizerAccess::broadcast_values(optimizer_, index_, run, status.root(),
@@ -211,7 +213,9 @@ class BucketLoad {
           if (source == ElementSource::file)
             root_.source->read(parameter, parameter.arrays[k + 1], data);
           else if (source == ElementSource::value)
-            OptimizerAccess::read_as_main(optimizer_, parameter.id, data);
+            OptimizerAccess::read_as_main(
+                optimizer_, parameter.id,
+                {0, optimizer_.parameters()[parameter.id].size}, data);
         });
     staging.use([&] {
       landing.use([&] {

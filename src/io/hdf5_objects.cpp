@@ -3,11 +3,9 @@
 
 #include "io/hdf5_objects.hpp"
 
-#include <algorithm>
 #include <kzero/error.hpp>
 
 #include "core/message.hpp"
-#include "io/array_pieces.hpp"
 
 namespace kzero::detail {
 
@@ -29,25 +27,6 @@ extern "C" herr_t take_name(hid_t, const char* name, const H5L_info_t*,
     return 0;
   } catch (...) {
     return -1;
-  }
-}
-
-/// Calls f(memory space, file space, address) for each piece.
-template <class Byte, class F>
-void for_each_piece(const ArrayShape& shape, Byte* data,
-                    std::int64_t call_bytes, F&& f) {
-  const auto bytes = static_cast<std::int64_t>(H5Tget_size(shape.type));
-  if (bytes <= 0) throw_hdf5("H5Tget_size", SourceLine::current());
-  const std::int64_t limit = std::max<std::int64_t>(1, call_bytes / bytes);
-  const Handle file = make_space(shape.extents);
-  for (const ArrayPiece& piece : array_pieces(shape.extents, limit)) {
-    if (!piece.start.empty())
-      check_hdf5(
-          H5Sselect_hyperslab(file.get(), H5S_SELECT_SET, piece.start.data(),
-                              nullptr, piece.count.data(), nullptr),
-          "H5Sselect_hyperslab");
-    const Handle memory = make_space({&piece.size, 1});
-    f(memory.get(), file.get(), data + piece.offset * bytes);
   }
 }
 
@@ -131,33 +110,14 @@ Handle open_dataset(hid_t parent, const std::string& link) {
   return own(H5Dopen2(parent, link.c_str(), H5P_DEFAULT), H5Dclose, "H5Dopen");
 }
 
-void write_dataset(hid_t dataset, const ArrayShape& shape, const void* data,
-                   std::int64_t call_bytes) {
-  for_each_piece(shape, static_cast<const std::byte*>(data), call_bytes,
-                 [&](hid_t memory, hid_t file, const std::byte* place) {
-                   check_hdf5(H5Dwrite(dataset, shape.type, memory, file,
-                                       H5P_DEFAULT, place),
-                              "H5Dwrite");
-                 });
+std::int64_t place_of(hid_t dataset) {
+  const haddr_t place = H5Dget_offset(dataset);
+  return place == HADDR_UNDEF ? 0 : static_cast<std::int64_t>(place);
 }
 
-void read_dataset(hid_t dataset, const ArrayShape& shape, void* data,
-                  std::int64_t call_bytes) {
-  const Handle type = own(H5Dget_type(dataset), H5Tclose, "H5Dget_type");
-  if (check_hdf5(H5Tequal(type.get(), shape.type), "H5Tequal") == 0)
-    throw CheckpointError("a dataset has another number type than expected");
-  const Handle space = own(H5Dget_space(dataset), H5Sclose, "H5Dget_space");
-  if (!std::ranges::equal(extents_of(space.get()), shape.extents))
-    throw CheckpointError(
-        concat("a dataset has the shape ",
-               std::span<const std::int64_t>(extents_of(space.get())),
-               ", expected ", shape.extents));
-  for_each_piece(shape, static_cast<std::byte*>(data), call_bytes,
-                 [&](hid_t memory, hid_t file, std::byte* place) {
-                   check_hdf5(H5Dread(dataset, shape.type, memory, file,
-                                      H5P_DEFAULT, place),
-                              "H5Dread");
-                 });
+void write_dataset(hid_t dataset, hid_t type, const void* data) {
+  check_hdf5(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data),
+             "H5Dwrite");
 }
 
 }  // namespace kzero::detail

@@ -34,22 +34,10 @@ Handle create_dataset(hid_t parent, const std::string& link, hid_t type,
                       std::span<const std::int64_t> extents);
 Handle open_dataset(hid_t parent, const std::string& link);
 
-/// An array in memory, in C order, with the type and the extents of the whole
-/// dataset.
-struct ArrayShape {
-  hid_t type = H5I_INVALID_HID;
-  std::span<const std::int64_t> extents;
-};
+/// Its first byte in the file; 0 where it has none.
+std::int64_t place_of(hid_t dataset);
 
-/// Bytes that a single call moves at most: HDF5 over MPI-IO fails past 2 GiB.
-inline constexpr std::int64_t largest_call = std::int64_t{1} << 29;
-
-void write_dataset(hid_t dataset, const ArrayShape& shape, const void* data,
-                   std::int64_t call_bytes = largest_call);
-
-/// Throws CheckpointError, before anything is read, when the dataset has
-/// another type or other extents.
-void read_dataset(hid_t dataset, const ArrayShape& shape, void* data,
-                  std::int64_t call_bytes = largest_call);
+/// All elements, in C order, with the dataset's own type.
+void write_dataset(hid_t dataset, hid_t type, const void* data);
 
 }  // namespace kzero::detail

@@ -4,14 +4,11 @@
 #include "io/new_file.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <kzero/error.hpp>
 #include <limits>
 #include <random>
@@ -26,22 +23,13 @@ namespace {
 
 constexpr int attempts = 16;
 constexpr std::size_t longest_name = 255;
+constexpr std::string_view unfinished = "kzero unfinished ";
 
-std::string unique_suffix() {
+std::string random_digits() {
   std::random_device device;
-  std::string text = ".";
+  std::string text;
   for (int i = 0; i < 16; ++i) text += "0123456789abcdef"[device() % 16];
-  return text + ".tmp";
-}
-
-/// Returns 0, or errno. Signals interrupt neither of them.
-template <class F>
-int error_of(F&& call) noexcept {
-  int result = 0;
-  do {
-    result = call();
-  } while (result != 0 && errno == EINTR);
-  return result == 0 ? 0 : errno;
+  return text;
 }
 
 /// Sets bytes aside without changing the file's size. EOPNOTSUPP where that
@@ -49,8 +37,11 @@ int error_of(F&& call) noexcept {
 int set_aside([[maybe_unused]] int descriptor,
               [[maybe_unused]] std::int64_t bytes) noexcept {
 #if defined(__linux__)
-  return error_of(
-      [&] { return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, bytes); });
+  int result = 0;
+  do {
+    result = fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, bytes);
+  } while (result != 0 && errno == EINTR);
+  return result == 0 ? 0 : errno;
 #else
   return EOPNOTSUPP;
 #endif
@@ -67,160 +58,147 @@ std::int64_t free_bytes(int descriptor) noexcept {
   return size == 0 || blocks > unknown / size ? unknown : blocks * size;
 }
 
+void require(const OpenFile::Outcome& outcome,
+             const std::filesystem::path& path, std::int64_t reserved) {
+  if (outcome.error == 0) return;
+  std::string what = concat("writing stopped at byte ", outcome.place);
+  if (reserved > 0) what += concat(" of ", reserved);
+  throw_not_written(path, outcome.error, what);
+}
+
+void finish_file(OpenFile& file, const std::filesystem::path& path,
+                 Durable durable) {
+  int error = durable == Durable::yes ? file.sync() : 0;
+  if (error != 0)
+    throw_not_written(path, error, "the file could not be flushed to disk");
+  error = file.close();
+  if (error != 0)
+    throw_not_written(path, error, "the file could not be closed");
+}
+
 }  // namespace
 
-std::string error_text(int error) {
-  return std::generic_category().message(error);
+void throw_not_written(const std::filesystem::path& path, int error,
+                       const std::string& what) {
+  std::string reason = what;
+  if (error != 0) reason = concat(error_text(error), ": ", what);
+  throw CheckpointError(concat("cannot write the checkpoint ",
+                               detail::quoted(path.string()), " (", reason,
+                               "); what stood there is untouched"));
 }
 
 NewFile::NewFile(const std::filesystem::path& path) : path_(path) {
   const std::string name = path.filename().string();
   if (name.empty() || name == "." || name == "..")
-    fail(0, "the path names no file: give folder and name");
+    throw_not_written(path, 0, "the path names no file: give folder and name");
   // The caller may change to another folder before the file takes its name.
   path_ = std::filesystem::absolute(path);
   std::error_code ignored;
   if (std::filesystem::is_directory(path_, ignored))
-    fail(EISDIR, "the path names a folder");
-  if (name.size() > longest_name) fail(ENAMETOOLONG, "the name is too long");
+    throw_not_written(path_, EISDIR, "the path names a folder");
+  if (name.size() > longest_name)
+    throw_not_written(path_, ENAMETOOLONG, "the name is too long");
 
   const std::filesystem::path folder = path_.parent_path();
   int error = 0;
-  for (int i = 0; i < attempts; ++i) {
-    const std::string suffix = unique_suffix();
+  for (int i = 0; i < attempts && !file_.is_open(); ++i) {
+    const std::string digits = random_digits();
+    const std::string suffix = concat(".", digits, ".tmp");
     temporary_ =
         folder / (name.substr(0, longest_name - suffix.size()) + suffix);
-    descriptor_ =
-        open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ >= 0) return;
+    mark_ = concat(unfinished, digits);
+    file_ = OpenFile(temporary_, O_RDWR | O_CREAT | O_EXCL);
     error = errno;
-    if (error != EEXIST && error != EINTR) break;
+    if (!file_.is_open() && error != EEXIST) break;
   }
-  fail(error, concat("no file can be created in the folder ",
-                     detail::quoted(folder.string()),
-                     error == ENOENT ? ", which must exist" : ""));
+  if (!file_.is_open()) {
+    temporary_.clear();
+    throw_not_written(path_, error,
+                      concat("no file can be created in the folder ",
+                             detail::quoted(folder.string()),
+                             error == ENOENT ? ", which must exist" : ""));
+  }
+  try {
+    write(0, mark_.data(), std::ssize(mark_));
+  } catch (...) {
+    static_cast<void>(unlink(temporary_.c_str()));
+    throw;
+  }
 }
 
 NewFile::~NewFile() {
-  close();
-  if (!temporary_.empty()) unlink(temporary_.c_str());
-}
-
-void NewFile::write(std::int64_t offset, const void* data, std::size_t bytes,
-                    Content content) noexcept {
-  const auto* bytes_left = static_cast<const char*>(data);
-  size_ = std::max(size_, offset + static_cast<std::int64_t>(bytes));
-  std::size_t done = 0;
-  while (error_ == 0 && done < bytes) {
-    const std::int64_t place = offset + static_cast<std::int64_t>(done);
-    const ssize_t written =
-        pwrite(descriptor_, bytes_left + done, bytes - done, place);
-    if (written > 0)
-      done += static_cast<std::size_t>(written);
-    else if (written == 0 || errno != EINTR)
-      keep_failure(written == 0 ? ENOSPC : errno, place);
-  }
-  if (error_ == 0 || content == Content::data) return;
-  try {
-    after_failure_.emplace_back(
-        offset, std::vector<char>(bytes_left, bytes_left + bytes));
-  } catch (...) {  // out of memory too: HDF5 has to live with what it reads
-  }
-}
-
-bool NewFile::read(std::int64_t offset, void* data,
-                   std::size_t bytes) const noexcept {
-  auto* out = static_cast<char*>(data);
-  std::size_t done = 0;
-  while (done < bytes) {
-    const ssize_t got = pread(descriptor_, out + done, bytes - done,
-                              offset + static_cast<std::int64_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return false;
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  std::memset(out + done, 0, bytes - done);
-  for (const auto& [place, kept] : after_failure_) {
-    const std::int64_t begin = std::max(offset, place);
-    const std::int64_t end =
-        std::min(offset + static_cast<std::int64_t>(bytes),
-                 place + static_cast<std::int64_t>(kept.size()));
-    if (begin < end)
-      std::memcpy(out + (begin - offset), kept.data() + (begin - place),
-                  static_cast<std::size_t>(end - begin));
-  }
-  return true;
-}
-
-void NewFile::resize(std::int64_t bytes) noexcept {
-  size_ = bytes;
-  if (error_ != 0) return;
-  const int error = error_of([&] { return ftruncate(descriptor_, bytes); });
-  if (error != 0) keep_failure(error, bytes);
+  if (!temporary_.empty()) static_cast<void>(unlink(temporary_.c_str()));
 }
 
 void NewFile::reserve(std::int64_t bytes) {
   reserved_ = bytes;
-  const int error = set_aside(descriptor_, bytes);
-  if (error == 0) return;
-  const std::int64_t available = free_bytes(descriptor_);
-  const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  if (!full && bytes - size_ <= available) return;
-  fail(full ? error : ENOSPC,
-       concat("it takes ", bytes, " bytes, ", available, " are free"));
+  int error = file_.resize(bytes);
+  if (error != 0)
+    throw_not_written(path_, error, concat("it takes ", bytes, " bytes"));
+  error = set_aside(file_.descriptor(), bytes);
+  if (error != 0) {
+    const std::int64_t available = free_bytes(file_.descriptor());
+    const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+    if (full || bytes > available)
+      throw_not_written(
+          path_, full ? error : ENOSPC,
+          concat("it takes ", bytes, " bytes, ", available, " are free"));
+  }
 }
 
-void NewFile::check() const {
-  if (error_ == 0) return;
-  std::string what = concat("writing stopped at byte ", error_offset_);
-  if (reserved_ > 0) what += concat(" of ", reserved_);
-  fail(error_, what);
+void NewFile::write(std::int64_t place, const void* data, std::int64_t bytes) {
+  require(file_.write(place, data, bytes), path_, reserved_);
 }
 
-void NewFile::sync() {
-  check();
-  const int error = error_of([&] { return fsync(descriptor_); });
-  if (error != 0) fail(error, "the file could not be flushed to disk");
-  // Network file systems report here what they could not write.
-  if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR)
-    fail(errno, "the file could not be closed");
-}
+void NewFile::finish(Durable durable) { finish_file(file_, path_, durable); }
 
-void NewFile::take_name() {
+void NewFile::take_name(Durable durable) {
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
-    fail(errno,
-         concat("the complete file ", detail::quoted(temporary_.string()),
-                " could not take the name"));
+    throw_not_written(
+        path_, errno,
+        concat("the complete file ", detail::quoted(temporary_.string()),
+               " could not take the name"));
   temporary_.clear();
-  const int folder =
-      open(path_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;  // a folder that may be written, but not read
-  const int error = error_of([&] { return fsync(folder); });
-  ::close(folder);
+  if (durable == Durable::yes)
+    sync_folder(path_.parent_path(),
+                concat("the checkpoint ", detail::quoted(path_.string()),
+                       " is complete"));
+}
+
+PartOfNewFile::PartOfNewFile(std::filesystem::path path,
+                             const std::filesystem::path& temporary,
+                             const std::string& mark)
+    : path_(std::move(path)), file_(temporary, O_RDWR) {
+  std::string found(mark.size(), '\0');
+  if (file_.is_open() &&
+      (file_.read(0, found.data(), std::ssize(found)).error != 0 ||
+       found != mark))
+    file_ = OpenFile();
+}
+
+void PartOfNewFile::write(std::int64_t place, const void* data,
+                          std::int64_t bytes) const {
+  require(file_.write(place, data, bytes), path_, 0);
+}
+
+void PartOfNewFile::write(std::int64_t place,
+                          std::span<const OpenFile::Part> parts) const {
+  require(file_.write(place, parts), path_, 0);
+}
+
+void PartOfNewFile::finish(Durable durable) {
+  finish_file(file_, path_, durable);
+}
+
+void sync_folder(const std::filesystem::path& folder, const std::string& what) {
+  const OpenFile opened(folder, O_RDONLY | O_DIRECTORY);
+  if (!opened.is_open()) return;  // one that may be written, but not read
+  const int error = opened.sync();
   // Some file systems cannot flush a folder, and need not.
   if (error != 0 && error != EINVAL && error != ENOTSUP && error != EBADF)
     throw CheckpointError(concat(
-        "the checkpoint ", detail::quoted(path_.string()),
-        " is complete, but its folder could not be flushed to disk (",
+        what, ", but its folder could not be flushed to disk (",
         error_text(error), "): its name may be lost if the machine stops now"));
-}
-
-void NewFile::fail(int error, const std::string& what) const {
-  std::string reason = what;
-  if (error != 0) reason = concat(error_text(error), ": ", what);
-  throw CheckpointError(concat("cannot write the checkpoint ",
-                               detail::quoted(path_.string()), " (", reason,
-                               "); what stood there is untouched"));
-}
-
-void NewFile::keep_failure(int error, std::int64_t offset) noexcept {
-  error_ = error;
-  error_offset_ = offset;
-}
-
-void NewFile::close() noexcept {
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
 }  // namespace kzero::detail

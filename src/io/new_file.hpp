@@ -5,71 +5,79 @@
 // when all of it lies on disk.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
-#include <utility>
-#include <vector>
+
+#include "io/open_file.hpp"
 
 namespace kzero::detail {
 
-/// Local, of one rank. The destructor removes the temporary file.
-///
-/// Writing never throws: the first failure is kept for check(), and from then
-/// on the disk is left alone. HDF5 writes through this class; a file that HDF5
-/// cannot flush stays half open inside it, and closing that a second time, or
-/// the end of the process, is a crash (1.10.8). So HDF5 never learns of a full
-/// disk. What it writes of its metadata after a failure is kept in memory,
-/// because it can read that again before it closes the file.
+/// Whether what was written is to survive that the machine stops now.
+enum class Durable { no, yes };
+
+/// Why the checkpoint of this name cannot be written. error: an errno, or 0.
+[[noreturn]] void throw_not_written(const std::filesystem::path& path,
+                                    int error, const std::string& what);
+
+/// Of one rank, which has made it. The destructor removes the temporary file.
+/// All members throw CheckpointError.
 class NewFile {
  public:
-  /// Creates the temporary file beside path. Throws CheckpointError when path
-  /// names no file or a folder, and when the file cannot be created.
+  /// Creates the temporary file beside path, with its mark at the beginning.
   explicit NewFile(const std::filesystem::path& path);
   ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
+  const std::filesystem::path& path() const { return path_; }
   const std::filesystem::path& temporary() const { return temporary_; }
+  /// What the temporary file of no other call begins with.
+  const std::string& mark() const { return mark_; }
 
-  enum class Content { metadata, data };
-  void write(std::int64_t offset, const void* data, std::size_t bytes,
-             Content content) noexcept;
-  /// What was written; zeros where nothing was.
-  bool read(std::int64_t offset, void* data, std::size_t bytes) const noexcept;
-  void resize(std::int64_t bytes) noexcept;
-  std::int64_t size() const { return size_; }
-
-  /// Throws CheckpointError when the disk has no room for this many bytes.
-  /// Where the file system can, they are set aside.
+  /// Gives the file this size. Throws when the disk has no room for it; where
+  /// the file system can, the room is set aside.
   void reserve(std::int64_t bytes);
 
-  /// Throws CheckpointError when a write has failed.
-  void check() const;
+  void write(std::int64_t place, const void* data, std::int64_t bytes);
 
-  /// Returns when all lies on disk. Throws CheckpointError.
-  void sync();
+  /// Closes it.
+  void finish(Durable durable);
 
-  /// Gives the file its name in place of what had it. Throws CheckpointError.
-  void take_name();
+  /// Gives the file its name in place of what had it.
+  void take_name(Durable durable);
 
  private:
-  [[noreturn]] void fail(int error, const std::string& what) const;
-  void keep_failure(int error, std::int64_t offset) noexcept;
-  void close() noexcept;
-
   std::filesystem::path path_;
   std::filesystem::path temporary_;
-  int descriptor_ = -1;
-  std::int64_t size_ = 0;
+  std::string mark_;
+  OpenFile file_;
   std::int64_t reserved_ = 0;
-  int error_ = 0;  // errno of the first failure
-  std::int64_t error_offset_ = 0;
-  std::vector<std::pair<std::int64_t, std::vector<char>>> after_failure_;
 };
 
-/// The text of an errno value.
-std::string error_text(int error);
+/// The same file for the other ranks, which write parts of it. Members throw
+/// CheckpointError as those of NewFile.
+class PartOfNewFile {
+ public:
+  PartOfNewFile() = default;
+  /// Opens the temporary file that another rank has made. is_open() is false
+  /// where this rank sees no such file, or another one.
+  PartOfNewFile(std::filesystem::path path,
+                const std::filesystem::path& temporary,
+                const std::string& mark);
+
+  bool is_open() const { return file_.is_open(); }
+  void write(std::int64_t place, const void* data, std::int64_t bytes) const;
+  void write(std::int64_t place, std::span<const OpenFile::Part> parts) const;
+  void finish(Durable durable);
+
+ private:
+  std::filesystem::path path_;
+  OpenFile file_;
+};
+
+/// Makes a folder's entries survive that the machine stops.
+void sync_folder(const std::filesystem::path& folder, const std::string& what);
 
 }  // namespace kzero::detail

@@ -4,7 +4,10 @@
 // The caller's own data in the group /user: a dataset an entry.
 #pragma once
 
+#include <cstdint>
 #include <kzero/checkpoint.hpp>
+#include <map>
+#include <string>
 
 #include "io/hdf5_call.hpp"
 
@@ -15,9 +18,8 @@ namespace kzero::detail {
 /// a NUL byte in a string.
 void check_user_data(const UserData& user);
 
-void write_user_data(hid_t group, const UserData& user);
-
-/// Throws CheckpointError, naming the entry, for what is not of these types.
-UserData read_user_data(hid_t group);
+/// Returns where the arrays that have elements lie in the file.
+std::map<std::string, std::int64_t> write_user_data(hid_t group,
+                                                    const UserData& user);
 
 }  // namespace kzero::detail

@@ -29,30 +29,47 @@ std::byte* OptimizerAccess::contiguous_value(ShardedOptimizer& optimizer,
 }
 
 void OptimizerAccess::read_value(ShardedOptimizer& optimizer, ParameterId id,
-                                 void* to) {
+                                 Range range, void* to) {
   const ParameterInfo& info = optimizer.core_->parameters[id];
+  const std::int64_t width = size_of(info.dtype);
   if (info.external)
-    read_elements(info.external->value, {0, info.size}, to);
+    read_elements(info.external->value, range, to);
   else
-    std::memcpy(to, contiguous_value(optimizer, id),
-                static_cast<std::size_t>(info.size * size_of(info.dtype)));
+    std::memcpy(to, contiguous_value(optimizer, id) + range.begin * width,
+                static_cast<std::size_t>(range.size() * width));
 }
 
 void OptimizerAccess::write_value(ShardedOptimizer& optimizer, ParameterId id,
-                                  const void* from) {
+                                  Range range, const void* from) {
   const ParameterInfo& info = optimizer.core_->parameters[id];
+  const std::int64_t width = size_of(info.dtype);
   if (info.external)
-    write_elements(info.external->value, {0, info.size}, from);
+    write_elements(info.external->value, range, from);
   else
-    std::memcpy(contiguous_value(optimizer, id), from,
-                static_cast<std::size_t>(info.size * size_of(info.dtype)));
+    std::memcpy(contiguous_value(optimizer, id) + range.begin * width, from,
+                static_cast<std::size_t>(range.size() * width));
 }
 
 void OptimizerAccess::read_as_main(ShardedOptimizer& optimizer, ParameterId id,
-                                   void* to) {
-  const OptimizerCore& core = *optimizer.core_;
-  core.read_as_main(id, {0, core.parameters[id].size},
-                    static_cast<std::byte*>(to));
+                                   Range range, void* to) {
+  optimizer.core_->read_as_main(id, range, static_cast<std::byte*>(to));
+}
+
+// What lies in the caller's memory goes rank by rank through staging.
+void OptimizerAccess::gather_values(ShardedOptimizer& optimizer,
+                                    std::int64_t bucket,
+                                    const char* operation) {
+  OptimizerCore& core = *optimizer.core_;
+  const BucketWork& work = core.buckets[static_cast<std::size_t>(bucket)];
+  const ShardTable shards = core.plan.shards(bucket);
+  if (work.parameters != nullptr) {
+    core.communicator
+        ->start_all_gather({work.parameters, work.dtype, shards, -1})
+        ->wait();
+    return;
+  }
+  for (int rank = 0; rank < core.communicator->size(); ++rank)
+    core.broadcast_values(bucket, shards.range(rank), rank, operation);
 }
 
 void OptimizerAccess::broadcast_values(ShardedOptimizer& optimizer,

@@ -37,11 +37,17 @@ struct OptimizerAccess {
   /// Where all elements of a parameter's value lie in C order; null for one in
   /// the caller's own memory that lies otherwise, or has no elements.
   static std::byte* contiguous_value(ShardedOptimizer&, ParameterId);
-  /// All elements of the value in C order, wherever they lie.
-  static void read_value(ShardedOptimizer&, ParameterId, void* to);
-  static void write_value(ShardedOptimizer&, ParameterId, const void* from);
+  /// Elements of the value in C order, wherever they lie.
+  static void read_value(ShardedOptimizer&, ParameterId, Range, void* to);
+  static void write_value(ShardedOptimizer&, ParameterId, Range,
+                          const void* from);
   /// The value in main_dtype, likewise.
-  static void read_as_main(ShardedOptimizer&, ParameterId, void* to);
+  static void read_as_main(ShardedOptimizer&, ParameterId, Range, void* to);
+
+  /// Collective. The values of a bucket that is trained, of which every rank
+  /// has its own shard in place.
+  static void gather_values(ShardedOptimizer&, std::int64_t bucket,
+                            const char* operation);
 
   /// Collective. Values of elements of a bucket, root's to every rank.
   static void broadcast_values(ShardedOptimizer&, std::int64_t bucket, Range,

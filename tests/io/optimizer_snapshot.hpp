@@ -53,7 +53,8 @@ inline Snapshot snapshot(ShardedOptimizer& optimizer, MPI_Comm communicator) {
     const Placement& place = plan.placement(id);
     std::string& value = all[info.name + "|value"];
     value.resize(static_cast<std::size_t>(info.size * size_of(info.dtype)));
-    OptimizerAccess::read_value(optimizer, id, value.data());
+    OptimizerAccess::read_value(
+        optimizer, id, {0, optimizer.parameters()[id].size}, value.data());
     all[info.name + "|updates"] = bytes_of(optimizer.update_count(id));
 
     const auto names = OptimizerAccess::state_names(optimizer, id);

@@ -31,11 +31,11 @@ def check_array(what, dataset, dtype, shape, expected):
     check(f"bytes of {what}", np.asarray(values).tobytes(), raw)
 
 
-def check_parameter(group, expected):
+def check_parameter(group, update_count, expected):
     name = expected["name"]
     check(f"name of {name}", group.attrs["name"], name)
     check(f"group of {name}", group.attrs["group"], expected["group"])
-    check(f"update_count of {name}", int(group.attrs["update_count"]),
+    check(f"update_count of {name}", int(update_count),
           expected["update_count"])
     check(f"arrays of {name}", sorted(group), sorted(expected["arrays"]))
     wide = "float64" if expected["dtype"] == "float64" else "float32"
@@ -51,8 +51,9 @@ def main():
     with h5py.File(sys.argv[1]) as file:
         groups = list(file["parameters"].values())
         check("number of parameters", len(groups), len(expected["parameters"]))
-        for group, parameter in zip(groups, expected["parameters"]):
-            check_parameter(group, parameter)
+        for group, count, parameter in zip(groups, file["update_counts"],
+                                           expected["parameters"]):
+            check_parameter(group, count, parameter)
         check("rules", {group.attrs["name"]: group.attrs["rule"]
                         for group in file["optimizer"].values()},
               expected["rules"])

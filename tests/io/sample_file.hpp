@@ -92,10 +92,9 @@ inline Contents sample_contents(const kzero::detail::FileLayout& layout) {
 
 inline void write_sample(
     const std::filesystem::path& path,
-    const kzero::detail::FileLayout& layout = sample_layout(),
-    std::int64_t call_bytes = kzero::detail::largest_call) {
+    const kzero::detail::FileLayout& layout = sample_layout()) {
   const Contents contents = sample_contents(layout);
-  kzero::detail::CheckpointWriter writer(path, layout, call_bytes);
+  kzero::detail::CheckpointWriter writer(path, layout);
   for_each_array(layout, [&](const auto& parameter, const auto& array,
                              const std::string& key, std::int64_t) {
     writer.write(parameter, array, contents.at(key).data());

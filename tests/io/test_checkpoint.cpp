@@ -46,6 +46,35 @@ TEST(Checkpoint, HoldsWhatAnotherSaveOfItHolds) {
   }
 }
 
+// Whichever engine writes, and whichever reads.
+TEST(Checkpoint, IsTheSameFileFromEveryEngine) {
+  const ScratchFolder folder(MPI_COMM_WORLD);
+  constexpr Engine engines[] = {Engine::gather, Engine::direct,
+                                Engine::automatic};
+  ShardedOptimizer optimizer = make_varied(world(), 600);
+  write_start(optimizer, 1);
+  train(optimizer, 2);
+  const Snapshot saved = snapshot(optimizer, MPI_COMM_WORLD);
+  save_checkpoint(optimizer, folder / "first.h5");
+  for (const Engine writer : engines)
+    for (const bool durable : {true, false}) {
+      save_checkpoint(optimizer, folder / "c.h5",
+                      {.engine = writer, .durable = durable});
+      if (optimizer.communicator()->rank() == 0) {
+        EXPECT_EQ(without_time(folder / "c.h5"),
+                  without_time(folder / "first.h5"));
+        detail::CheckpointReader(folder / "c.h5").verify_arrays();
+      }
+      for (const Engine reader : engines)
+        for (const bool verify : {true, false}) {
+          ShardedOptimizer other = make_varied(world(), 900);
+          load_checkpoint(other, folder / "c.h5",
+                          {.engine = reader, .verify = verify});
+          EXPECT_TRUE(equal(snapshot(other, MPI_COMM_WORLD), saved));
+        }
+    }
+}
+
 TEST(Checkpoint, LeavesNoAveragedGradient) {
   const ScratchFolder folder(MPI_COMM_WORLD);
   auto optimizer = make_varied(world(), 600);

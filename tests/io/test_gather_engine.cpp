@@ -93,13 +93,13 @@ class GatherEngine : public testing::Test {
 // Case 21.
 TEST_F(GatherEngine, TakesOneBufferOfOneBucket) {
   ASSERT_GT(optimizer.plan().buckets().size(), 4u);
-  save_checkpoint(optimizer, folder / "c.h5");
+  save_checkpoint(optimizer, folder / "c.h5", {.engine = Engine::gather});
   EXPECT_EQ(watched->buffers.size(), 1u);
   EXPECT_EQ(watched->largest, largest_array());
   EXPECT_EQ(*watched->buffers.begin() == nullptr, watched->rank() != 0);
 
   watched->buffers.clear();
-  load_checkpoint(optimizer, folder / "c.h5");
+  load_checkpoint(optimizer, folder / "c.h5", {.engine = Engine::gather});
   EXPECT_EQ(watched->buffers.size(), 1u);
   EXPECT_EQ(watched->largest, largest_array());
 }
@@ -110,9 +110,10 @@ TEST_F(GatherEngine, MovesOnlyBucketsWithSomethingToLoad) {
   plain.group = "plain";
   model.add("five", {5}, plain);
   ShardedOptimizer saving(world(), model, varied_options(600));
-  save_checkpoint(saving, folder / "c.h5");
+  save_checkpoint(saving, folder / "c.h5", {.engine = Engine::gather});
   watched->transfers = 0;
-  load_checkpoint(optimizer, folder / "c.h5", {.match = Match::partial});
+  load_checkpoint(optimizer, folder / "c.h5",
+                  {.match = Match::partial, .engine = Engine::gather});
   const ParameterId five = optimizer.parameters().find("five").value();
   const std::int64_t bucket = optimizer.plan().placement(five).bucket;
   const auto arrays =
@@ -124,7 +125,7 @@ TEST_F(GatherEngine, MovesOnlyBucketsWithSomethingToLoad) {
 
 // The others would wait for it in the first transfer.
 TEST_F(GatherEngine, EndsOnEveryRankWhereOneHasNoMemory) {
-  save_checkpoint(optimizer, folder / "c.h5");
+  save_checkpoint(optimizer, folder / "c.h5", {.engine = Engine::gather});
   const int rank = watched->rank();
   std::int64_t largest = 0;
   for (std::int64_t b = 0; b < optimizer.plan().trained_buckets(); ++b)
@@ -136,30 +137,33 @@ TEST_F(GatherEngine, EndsOnEveryRankWhereOneHasNoMemory) {
   watched->transfers = 0;
   if (rank == watched->size() - 1)
     refused_size = static_cast<std::size_t>(largest);
-  const std::string message =
-      checkpoint_error([&] { load_checkpoint(optimizer, folder / "c.h5"); });
+  const std::string message = checkpoint_error([&] {
+    load_checkpoint(optimizer, folder / "c.h5", {.engine = Engine::gather});
+  });
   refused_size = 0;
   EXPECT_TRUE(says(message, {"no memory"}));
   EXPECT_EQ(watched->transfers, 0);
   EXPECT_TRUE(equal(snapshot(optimizer, MPI_COMM_WORLD), before));
-  load_checkpoint(optimizer, folder / "c.h5");
+  load_checkpoint(optimizer, folder / "c.h5", {.engine = Engine::gather});
 }
 
 TEST_F(GatherEngine, EndsAfterTheBucketInWhichRankZeroFailed) {
   const std::filesystem::path path = folder / "none" / "c.h5";
-  EXPECT_THROW(save_checkpoint(optimizer, path), CheckpointError);
+  EXPECT_THROW(save_checkpoint(optimizer, path, {.engine = Engine::gather}),
+               CheckpointError);
   EXPECT_EQ(watched->transfers, 0);
 }
 
 TEST_F(GatherEngine, LeavesNoFileWhenAPeerIsGone) {
-  save_checkpoint(optimizer, folder / "c.h5");
+  save_checkpoint(optimizer, folder / "c.h5", {.engine = Engine::gather});
   const std::string old = file_bytes(folder / "c.h5");
   const int transfers = watched->transfers;
   for (int last = 0; last < transfers; ++last) {
     watched->transfers = 0;
     watched->last = last;
-    EXPECT_THROW(save_checkpoint(optimizer, folder / "c.h5"),
-                 CommunicationError);
+    EXPECT_THROW(
+        save_checkpoint(optimizer, folder / "c.h5", {.engine = Engine::gather}),
+        CommunicationError);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"c.h5"});

@@ -11,6 +11,7 @@
 #include "io/scratch_folder.hpp"
 
 using kzero::detail::NewFile;
+using kzero::detail::PartOfNewFile;
 using kzero::test::checkpoint_error;
 using kzero::test::file_bytes;
 using kzero::test::FileSizeLimit;
@@ -20,8 +21,8 @@ using kzero::test::write_bytes;
 
 namespace {
 
-constexpr auto metadata = NewFile::Content::metadata;
-constexpr auto data = NewFile::Content::data;
+constexpr auto no = kzero::detail::Durable::no;
+constexpr auto yes = kzero::detail::Durable::yes;
 
 TEST(NewFile, TakesItsNameAtTheEnd) {
   const ScratchFolder folder;
@@ -32,12 +33,14 @@ TEST(NewFile, TakesItsNameAtTheEnd) {
     const std::string name = file.temporary().filename().string();
     EXPECT_EQ(name.substr(0, 5), "file.");
     EXPECT_EQ(name.substr(name.size() - 4), ".tmp");
-    file.write(0, "new!", 4, data);
+    const std::string mark = file.mark();
+    EXPECT_EQ(file_bytes(file.temporary()), mark);
+    file.write(0, "new!", 4);
     EXPECT_EQ(file_bytes(folder / "file"), "old");
-    file.sync();
+    file.finish(yes);
     EXPECT_EQ(file_bytes(folder / "file"), "old");
-    file.take_name();
-    EXPECT_EQ(file_bytes(folder / "file"), "new!");
+    file.take_name(yes);
+    EXPECT_EQ(file_bytes(folder / "file"), "new!" + mark.substr(4));
   }
   EXPECT_EQ(folder.names(), std::vector<std::string>{"file"});
 }
@@ -47,7 +50,7 @@ TEST(NewFile, LeavesNothingWhenGivenUp) {
   write_bytes(folder / "file", "old");
   {
     NewFile file(folder / "file");
-    file.write(0, "new!", 4, data);
+    file.write(0, "new!", 4);
     NewFile other(folder / "file");
     EXPECT_NE(file.temporary(), other.temporary());
   }
@@ -59,8 +62,8 @@ TEST(NewFile, TakesALongName) {
   const ScratchFolder folder;
   const std::string name(255, 'n');
   NewFile file(folder / name);
-  file.sync();
-  file.take_name();
+  file.finish(yes);
+  file.take_name(yes);
   EXPECT_EQ(folder.names(), std::vector<std::string>{name});
   EXPECT_TRUE(says(checkpoint_error([&] { NewFile(folder / (name + "n")); }),
                    {"too long"}));
@@ -84,55 +87,53 @@ TEST(NewFile, SaysWhyItCannotBeCreated) {
 TEST(NewFile, StaysWhenTheNameIsTaken) {
   const ScratchFolder folder;
   NewFile file(folder / "file");
-  file.sync();
+  file.finish(yes);
   std::filesystem::create_directories(folder / "file" / "x");
-  EXPECT_TRUE(says(checkpoint_error([&] { file.take_name(); }),
+  EXPECT_TRUE(says(checkpoint_error([&] { file.take_name(yes); }),
                    {"could not take the name", "directory"}));
 }
 
-TEST(NewFile, KeepsTheFirstFailure) {
+TEST(NewFile, SaysWhereWritingStopped) {
   const ScratchFolder folder;
   NewFile file(folder / "file");
-  file.write(0, "0123456789", 10, data);
-  {
-    const FileSizeLimit limit(12);
-    file.write(10, "abcdef", 6, data);
-  }
-  file.write(16, "metadata", 8, metadata);
-  const std::string text = checkpoint_error([&] { file.check(); });
-  EXPECT_TRUE(says(text, {"File too large", "at byte 12", "untouched"}));
-  EXPECT_EQ(checkpoint_error([&] { file.sync(); }), text);
-}
-
-TEST(NewFile, RemembersMetadataThatCouldNotBeWritten) {
-  const ScratchFolder folder;
-  NewFile file(folder / "file");
-  file.write(0, "0123456789", 10, metadata);
-  {
-    const FileSizeLimit limit(10);
-    file.write(10, "lost", 4, data);
-  }
-  file.write(4, "ABCD", 4, metadata);
-  file.write(6, "xyz", 3, metadata);
-  file.write(12, "tail", 4, metadata);
-  std::string read(18, '?');
-  ASSERT_TRUE(file.read(0, read.data(), read.size()));
-  EXPECT_EQ(read, std::string("0123ABxyz9\0\0tail\0\0", 18));
-  std::string part(4, '?');
-  ASSERT_TRUE(file.read(7, part.data(), part.size()));
-  EXPECT_EQ(part, std::string("yz9\0", 4));
-  EXPECT_EQ(file_bytes(file.temporary()), "0123456789");
+  file.reserve(100);
+  const FileSizeLimit limit(12);
+  file.write(0, "0123456789", 10);
+  EXPECT_TRUE(says(checkpoint_error([&] { file.write(10, "abcdef", 6); }),
+                   {"File too large", "at byte 10 of 100", "untouched"}));
 }
 
 TEST(NewFile, ReservesRoom) {
   const ScratchFolder folder;
   NewFile file(folder / "file");
-  file.write(0, "x", 1, data);
   file.reserve(1 << 20);
-  EXPECT_EQ(std::filesystem::file_size(file.temporary()), 1u);
+  EXPECT_EQ(std::filesystem::file_size(file.temporary()), 1u << 20);
   const std::string text =
       checkpoint_error([&] { file.reserve(std::int64_t{1} << 60); });
-  EXPECT_TRUE(says(text, {"1152921504606846976 bytes", "are free"}));
+  EXPECT_TRUE(says(text, {"1152921504606846976 bytes"}));
+}
+
+TEST(NewFile, IsWrittenInPartsByOthers) {
+  const ScratchFolder folder;
+  NewFile file(folder / "file");
+  file.reserve(100);
+  PartOfNewFile part(file.path(), file.temporary(), file.mark());
+  ASSERT_TRUE(part.is_open());
+  part.write(50, "middle", 6);
+  part.finish(no);
+  file.finish(no);
+  file.take_name(no);
+  EXPECT_EQ(file_bytes(folder / "file").substr(50, 6), "middle");
+}
+
+TEST(NewFile, IsToldFromOthers) {
+  const ScratchFolder folder;
+  NewFile file(folder / "file");
+  NewFile other(folder / "file");
+  EXPECT_FALSE(
+      PartOfNewFile(file.path(), other.temporary(), file.mark()).is_open());
+  EXPECT_FALSE(
+      PartOfNewFile(file.path(), folder / "none", file.mark()).is_open());
 }
 
 }  // namespace

@@ -72,7 +72,9 @@ bool main_is_value(ShardedOptimizer& optimizer) {
     const std::int64_t width = size_of(info.dtype);
     if (width == 2) continue;
     std::vector<char> value(static_cast<std::size_t>(info.size * width));
-    OptimizerAccess::read_value(optimizer, {i}, value.data());
+    OptimizerAccess::read_value(optimizer, {i},
+                                {0, optimizer.parameters()[{i}].size},
+                                value.data());
     for (const Segment& segment : optimizer.segments({i}))
       same = same &&
              std::memcmp(static_cast<const char*>(OptimizerAccess::main_shard(

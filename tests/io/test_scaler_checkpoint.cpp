@@ -9,7 +9,7 @@
 
 #include "io/checkpoint_error.hpp"
 #include "io/checkpoint_file.hpp"
-#include "io/hdf5_attributes.hpp"
+#include "io/edited_file.hpp"
 #include "io/logged_words.hpp"
 #include "io/optimizer_snapshot.hpp"
 #include "io/scratch_folder.hpp"
@@ -55,15 +55,8 @@ class ScalerCheckpoint : public testing::Test {
     return words.warnings();
   }
 
-  /// On rank 0.
-  template <class F>
-  void change_file(F&& change) {
-    if (root) {
-      const detail::Handle file =
-          detail::own(H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT),
-                      H5Fclose, "H5Fopen");
-      change(file.get());
-    }
+  void change_file(const std::function<void(Json&)>& change) {
+    if (root) edit_manifest(path, change);
     MPI_Barrier(MPI_COMM_WORLD);
   }
 
@@ -99,12 +92,8 @@ TEST_F(ScalerCheckpoint, SaysThatSettingsDiffer) {
 TEST_F(ScalerCheckpoint, PassesOverKindsOfTomorrow) {
   auto optimizer = make(dynamic);
   save_checkpoint(optimizer, path);
-  change_file([](hid_t file) {
-    const detail::Handle place = detail::open_group(file, "scaler");
-    for (const char* name : {"kind", "good_steps"})
-      detail::check_hdf5(H5Adelete(place.get(), name), "H5Adelete");
-    detail::write_attribute(place.get(), "kind",
-                            std::string_view("of tomorrow"));
+  change_file([](Json& json) {
+    json["scaler"] = {{"kind", "of tomorrow"}, {"other", 5}};
   });
   OptimizerAccess::set_loss_scale(optimizer, {2.0, 3, 0});
   const LoggedWords words;
@@ -167,17 +156,11 @@ TEST_F(ScalerCheckpoint, IsSilentWhereBothAreEqual) {
   }
 }
 
-TEST_F(ScalerCheckpoint, ReadsFilesOfFormat10) {
+TEST_F(ScalerCheckpoint, ReadsFilesWithoutOne) {
   auto optimizer = make(dynamic);
   OptimizerAccess::set_loss_scale(optimizer, {2.0, 3, 0});
   save_checkpoint(optimizer, path);
-  change_file([](hid_t file) {
-    detail::check_hdf5(H5Ldelete(file, "scaler", H5P_DEFAULT), "H5Ldelete");
-    detail::check_hdf5(H5Adelete(file, "format_version"), "H5Adelete");
-    const std::int64_t version[] = {1, 0};
-    detail::write_attribute(file, "format_version",
-                            std::span<const std::int64_t>(version));
-  });
+  change_file([](Json& json) { json.erase("scaler"); });
   const LoggedWords words;
   load_checkpoint(optimizer, path);
   expect_state(optimizer, {256.0, 0, 1});
@@ -188,11 +171,7 @@ TEST_F(ScalerCheckpoint, RefusesAScaleThatIsNone) {
   auto optimizer = make(dynamic);
   OptimizerAccess::set_loss_scale(optimizer, {2.0, 3, 0});
   save_checkpoint(optimizer, path);
-  change_file([](hid_t file) {
-    const detail::Handle place = detail::open_group(file, "scaler");
-    detail::check_hdf5(H5Adelete(place.get(), "scale"), "H5Adelete");
-    detail::write_attribute(place.get(), "scale", 0.0);
-  });
+  change_file([](Json& json) { json["scaler"]["scale"] = 0.0; });
   const Snapshot before = snapshot(optimizer, MPI_COMM_WORLD);
   EXPECT_TRUE(says(checkpoint_error([&] { load_checkpoint(optimizer, path); }),
                    {"c.h5", "scale is 0", "expected"}));

@@ -275,7 +275,7 @@ TEST_F(StateJsonErrors, OfDeepTexts) {
       EXPECT_TRUE(says(error_of(text), {"load_state_json"})) << place;
     }
   }
-  EXPECT_TRUE(says(error_of(std::string(depth, '[')), {"parse error"}));
+  EXPECT_TRUE(says(error_of(std::string(depth, '[')), {"nested deeper"}));
 }
 
 TEST_F(StateJsonErrors, OfNamesThatComeTwice) {

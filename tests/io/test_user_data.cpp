@@ -8,8 +8,7 @@
 #include <string>
 
 #include "io/checkpoint_error.hpp"
-#include "io/hdf5_objects.hpp"
-#include "io/new_file_driver.hpp"
+#include "io/checkpoint_file.hpp"
 #include "io/scratch_folder.hpp"
 #include "io/user_data.hpp"
 #include "io/user_data_wire.hpp"
@@ -46,19 +45,12 @@ UserData all_kinds() {
 /// What comes back from a file.
 UserData through_file(const UserData& user) {
   const ScratchFolder folder;
-  const SilentHdf5 silence;
-  NewFile file(folder / "user.h5");
-  const Handle driver = register_new_file_driver();
-  {
-    const Handle hdf5 = create_hdf5(file, driver.get());
-    const Handle group = create_group(hdf5.get(), "user");
-    write_user_data(group.get(), user);
-  }
-  file.check();
-  const Handle hdf5 =
-      own(H5Fopen(file.temporary().c_str(), H5F_ACC_RDONLY, H5P_DEFAULT),
-          H5Fclose, "H5Fopen");
-  return read_user_data(open_group(hdf5.get(), "user").get());
+  FileLayout layout;
+  layout.content.user = user;
+  CheckpointWriter writer(folder / "user.h5", layout);
+  writer.finish();
+  writer.take_name();
+  return CheckpointReader(folder / "user.h5").layout().content.user;
 }
 
 std::string refusal(const UserData& user) {
@@ -101,18 +93,6 @@ TEST(UserData, RefusesWhatAFileCannotHold) {
     EXPECT_NE(refusal({{"a", UserArray<float>{extents, {}}}}), no_error);
   EXPECT_NE(refusal({{"a", std::vector<std::string>{std::string("x\0", 2)}}}),
             no_error);
-}
-
-TEST(UserData, NamesAnEntryOfAForeignType) {
-  const ScratchFolder folder;
-  const SilentHdf5 silence;
-  const Handle hdf5 = own(H5Fcreate((folder / "x.h5").c_str(), H5F_ACC_TRUNC,
-                                    H5P_DEFAULT, H5P_DEFAULT),
-                          H5Fclose, "H5Fcreate");
-  const Handle group = create_group(hdf5.get(), "user");
-  create_dataset(group.get(), "small", H5T_STD_I8LE, {});
-  EXPECT_TRUE(says(checkpoint_error([&] { read_user_data(group.get()); }),
-                   {"\"small\"", "none of the types"}));
 }
 
 }  // namespace

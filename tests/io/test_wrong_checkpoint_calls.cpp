@@ -142,8 +142,8 @@ TEST_F(WrongCheckpointCalls, OfLoadingWhatIsNoCheckpoint) {
            {"none.h5", "No such file or directory"}),
       load("a folder", folder.path(),
            {folder.path().string(), "Is a directory"}),
-      load("a text", folder / "text", {"text", "not an HDF5 file"}),
-      load("an empty file", folder / "empty", {"empty", "not an HDF5 file"}),
+      load("a text", folder / "text", {"text", "no kzero checkpoint"}),
+      load("an empty file", folder / "empty", {"empty", "no kzero checkpoint"}),
       load("half a file", folder / "half.h5", {"half.h5", "truncated"}),
   });
 }

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The kzero authors
 // SPDX-License-Identifier: BSD-3-Clause
 
-#include "io/new_file_driver.hpp"
+#include "io/image_driver.hpp"
+
+#include "io/manifest.hpp"
 
 #include <hdf5.h>
 #if __has_include(<H5FDdevelop.h>)
@@ -22,13 +24,13 @@ constexpr haddr_t largest_address = (haddr_t{1} << 62) - 1;
 // HDF5's part must come first: it is what HDF5 passes around.
 struct Stream {
   H5FD_t base;
-  NewFile* file;
+  FileImage* image;
   haddr_t end_of_allocation;
 };
 
 // In the access property list, which copies it byte by byte.
 struct Target {
-  NewFile* file;
+  FileImage* image;
 };
 
 Stream& stream_of(H5FD_t* base) { return *reinterpret_cast<Stream*>(base); }
@@ -43,7 +45,7 @@ static H5FD_t* stream_open(const char*, unsigned, hid_t access, haddr_t) {
   if (target == nullptr) return nullptr;
   auto* stream = new (std::nothrow) Stream{};
   if (stream == nullptr) return nullptr;
-  stream->file = target->file;
+  stream->image = target->image;
   return &stream->base;
 }
 
@@ -53,9 +55,9 @@ static herr_t stream_close(H5FD_t* base) {
 }
 
 static int stream_compare(const H5FD_t* a, const H5FD_t* b) {
-  const std::less<const NewFile*> less;
-  const NewFile* first = stream_of(a).file;
-  const NewFile* second = stream_of(b).file;
+  const std::less<const FileImage*> less;
+  const FileImage* first = stream_of(a).image;
+  const FileImage* second = stream_of(b).image;
   return less(first, second) ? -1 : less(second, first) ? 1 : 0;
 }
 
@@ -75,30 +77,25 @@ static herr_t stream_allocate(H5FD_t* base, H5FD_mem_t, haddr_t end) {
 }
 
 static haddr_t stream_end_of_file(const H5FD_t* base, H5FD_mem_t) {
-  return static_cast<haddr_t>(stream_of(base).file->size());
+  return static_cast<haddr_t>(stream_of(base).image->size());
 }
 
 static herr_t stream_read(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t place,
                           size_t bytes, void* data) {
-  return stream_of(base).file->read(static_cast<std::int64_t>(place), data,
-                                    bytes)
-             ? 0
-             : -1;
+  stream_of(base).image->read(static_cast<std::int64_t>(place), data, bytes);
+  return 0;
 }
 
-static herr_t stream_write(H5FD_t* base, H5FD_mem_t type, hid_t, haddr_t place,
+static herr_t stream_write(H5FD_t* base, H5FD_mem_t, hid_t, haddr_t place,
                            size_t bytes, const void* data) {
-  stream_of(base).file->write(static_cast<std::int64_t>(place), data, bytes,
-                              type == H5FD_MEM_DRAW
-                                  ? NewFile::Content::data
-                                  : NewFile::Content::metadata);
+  stream_of(base).image->write(static_cast<std::int64_t>(place), data, bytes);
   return 0;
 }
 
 static herr_t stream_truncate(H5FD_t* base, hid_t, hbool_t) {
   Stream& stream = stream_of(base);
   const auto end = static_cast<std::int64_t>(stream.end_of_allocation);
-  if (stream.file->size() != end) stream.file->resize(end);
+  if (stream.image->size() != end) stream.image->resize(end);
   return 0;
 }
 
@@ -132,20 +129,60 @@ H5FD_class_t driver_class() {
 
 }  // namespace
 
-Handle register_new_file_driver() {
+Handle register_image_driver() {
   const H5FD_class_t driver = driver_class();
   return own(H5FDregister(&driver), H5FDunregister, "H5FDregister");
 }
 
-Handle create_hdf5(NewFile& file, hid_t driver) {
-  const Handle access = own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "H5Pcreate");
-  const Target target{&file};
+namespace {
+
+// Elements begin where pages do, as far as that costs little.
+constexpr hsize_t large = hsize_t{64} << 10;
+constexpr hsize_t page = 4096;
+
+/// Descriptions lie apart from elements, in few stretches. Of an object HDF5
+/// writes some 500 bytes.
+hsize_t block_bytes(std::size_t objects) {
+  constexpr hsize_t smallest = 4096;
+  constexpr hsize_t largest = hsize_t{1} << 20;
+  constexpr hsize_t each = 512;
+  return std::clamp(each * static_cast<hsize_t>(objects), smallest, largest);
+}
+
+Handle access_list(FileImage& image, hid_t driver, std::size_t objects) {
+  Handle access = own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "H5Pcreate");
+  const Target target{&image};
   check_hdf5(H5Pset_driver(access.get(), driver, &target), "H5Pset_driver");
   check_hdf5(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG),
              "H5Pset_fclose_degree");
-  return own(H5Fcreate(file.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT,
-                       access.get()),
+  check_hdf5(H5Pset_alignment(access.get(), large, page), "H5Pset_alignment");
+  const hsize_t block = block_bytes(objects);
+  check_hdf5(H5Pset_meta_block_size(access.get(), block),
+             "H5Pset_meta_block_size");
+  check_hdf5(H5Pset_small_data_block_size(access.get(), block),
+             "H5Pset_small_data_block_size");
+  return access;
+}
+
+}  // namespace
+
+// The driver asks for no name.
+constexpr const char* no_name = "kzero";
+
+Handle create_hdf5(FileImage& image, hid_t driver, std::size_t objects) {
+  const Handle creation =
+      own(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "H5Pcreate");
+  check_hdf5(H5Pset_userblock(creation.get(), header_bytes),
+             "H5Pset_userblock");
+  return own(H5Fcreate(no_name, H5F_ACC_TRUNC, creation.get(),
+                       access_list(image, driver, objects).get()),
              H5Fclose, "H5Fcreate");
+}
+
+Handle open_hdf5(FileImage& image, hid_t driver, std::size_t objects) {
+  return own(
+      H5Fopen(no_name, H5F_ACC_RDWR, access_list(image, driver, objects).get()),
+      H5Fclose, "H5Fopen");
 }
 
 }  // namespace kzero::detail

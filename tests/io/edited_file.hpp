@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The kzero authors
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Checkpoint files with right checksums that say what no writer of ours would.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "io/checksum.hpp"
+#include "io/manifest.hpp"
+#include "io/scratch_folder.hpp"
+
+namespace kzero::test {
+
+using Json = nlohmann::json;
+
+/// The same header over other texts.
+inline std::string sealed(std::string text) {
+  const std::size_t rest = std::string("kzero checkpoint ").size() + 16;
+  const std::uint64_t sum = detail::checksum(
+      0, text.data() + rest, std::ssize(text) - std::int64_t(rest));
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx",
+                static_cast<unsigned long long>(sum));
+  return text.replace(rest - 16, 16, digits);
+}
+
+/// Puts another header's text in the place of the file's.
+inline void edit_header(const std::filesystem::path& path,
+                        const std::function<void(Json&)>& edit) {
+  std::string bytes = file_bytes(path);
+  std::string head = bytes.substr(0, detail::header_bytes);
+  const std::size_t begin = head.find('{');
+  Json json = Json::parse(head.substr(begin));
+  edit(json);
+  std::string text = json.dump();
+  text.resize(head.size() - begin, ' ');
+  bytes.replace(0, head.size(), sealed(head.substr(0, begin) + text));
+  write_bytes(path, bytes);
+}
+
+/// Puts a manifest of this text at the end of the file.
+inline void replace_manifest(const std::filesystem::path& path,
+                             const std::string& text) {
+  std::string bytes = file_bytes(path);
+  const auto place = std::ssize(bytes);
+  bytes += text;
+  write_bytes(path, bytes);
+  std::uint64_t metadata = 0;
+  try {
+    detail::FileHeader header{std::ssize(bytes), place, std::ssize(text), 0, 0};
+    for (const detail::Stretch& each : detail::metadata_stretches(
+             detail::read_manifest(text, std::ssize(bytes)), header))
+      metadata +=
+          detail::checksum(each.place, bytes.data() + each.place, each.bytes);
+  } catch (const std::exception&) {
+    // What is no manifest is refused before anything else is read.
+  }
+  edit_header(path, [&](Json& json) {
+    char digits[17];
+    const auto hex = [&](std::uint64_t sum) {
+      std::snprintf(digits, sizeof digits, "%016llx",
+                    static_cast<unsigned long long>(sum));
+      return std::string(digits);
+    };
+    json["file_bytes"] = bytes.size();
+    json["manifest"] = {
+        {"place", place},
+        {"bytes", text.size()},
+        {"checksum", hex(detail::checksum(0, text.data(), std::ssize(text)))}};
+    json["metadata"]["checksum"] = hex(metadata);
+  });
+}
+
+inline std::string manifest_of(const std::filesystem::path& path) {
+  const std::string bytes = file_bytes(path);
+  const detail::FileHeader header =
+      detail::read_header(bytes.substr(0, detail::header_bytes));
+  return bytes.substr(std::size_t(header.manifest_place),
+                      std::size_t(header.manifest_bytes));
+}
+
+inline void edit_manifest(const std::filesystem::path& path,
+                          const std::function<void(Json&)>& edit) {
+  Json json = Json::parse(manifest_of(path));
+  edit(json);
+  replace_manifest(path, json.dump());
+}
+
+}  // namespace kzero::test
