@@ -10,6 +10,7 @@
 #include <kzero/load_options.hpp>
 #include <kzero/sharded_optimizer.hpp>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -39,6 +40,13 @@ struct CheckpointOptions {
   /// Whether save_checkpoint returns when all lies on disk: what it has written
   /// then survives that the machine stops, and not only that the job does.
   bool durable = true;
+  /// Whether the text file "latest" in the same folder is made to name this
+  /// file, for load_latest.
+  bool latest = true;
+  /// Of the folder's complete checkpoints whose names differ from this one in
+  /// digits alone, all but the newest so many are removed, after this one is
+  /// complete; 0 keeps all.
+  int keep = 0;
 };
 
 /// What a file says beside parameters and state. The same on every rank.
@@ -54,6 +62,10 @@ struct CheckpointContent {
   std::vector<std::string> missing = {};
   std::vector<std::string> extra = {};
   std::vector<std::string> misshaped = {};
+  /// With load_latest: the file, and what was newer, or might have been, and
+  /// why it was not loaded, a line a file.
+  std::string path = {};
+  std::vector<std::string> passed_over = {};
 };
 
 /// Collective. Writes parameters, state, counts, hyperparameters and user data
@@ -87,5 +99,15 @@ void save_checkpoint(ShardedOptimizer& optimizer,
 CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
                                   const std::filesystem::path& path,
                                   const LoadOptions& options = {});
+
+/// Collective. Loads the newest checkpoint of a folder that is complete and has
+/// the right checksums: the one that the file "latest" names, else the one with
+/// the most steps, and so on. What it passes over, it says in the content and
+/// in a warning of rank 0. Nothing where the folder has no checkpoint at all.
+/// Throws as load_checkpoint; when none of several can be loaded; and for one
+/// that is in order and does not fit the model: an older one would hide that.
+std::optional<CheckpointContent> load_latest(
+    ShardedOptimizer& optimizer, const std::filesystem::path& folder,
+    const LoadOptions& options = {});
 
 }  // namespace kzero

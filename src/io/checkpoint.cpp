@@ -10,6 +10,7 @@
 #include "core/log.hpp"
 #include "core/message.hpp"
 #include "io/checkpoint_file.hpp"
+#include "io/checkpoint_folder.hpp"
 #include "io/collective_call.hpp"
 #include "io/direct_engine.hpp"
 #include "io/gather_engine.hpp"
@@ -100,6 +101,7 @@ class Save {
     status_.attempt([&] {
       writer_->finish(durable());
       writer_->take_name(durable());
+      tidy_up();
     });
     status_.share();
   }
@@ -109,6 +111,22 @@ class Save {
   Subject subject() const { return {status_.operation()}; }
   Durable durable() const {
     return options_.durable ? Durable::yes : Durable::no;
+  }
+
+  /// The file has its name: what fails now harms nothing.
+  void tidy_up() {
+    const std::filesystem::path& path = writer_->file().path();
+    try {
+      if (options_.latest) point_to_latest(path, durable());
+    } catch (const CheckpointError& error) {
+      throw CheckpointError(
+          concat("the checkpoint ", detail::quoted(path.string()),
+                 " is complete, but not named as the latest: ", error.what()));
+    }
+    if (options_.keep == 0) return;
+    for (const std::string& each : remove_old(path, options_.keep))
+      log(LogLevel::warning,
+          concat("save_checkpoint could not remove the old ", each));
   }
 
   void gather() {
@@ -162,6 +180,9 @@ class Load {
     status_.share();
   }
 
+  /// Whether what is wrong is the file.
+  bool is_damaged() const { return damaged_; }
+
   const RestoredNumbers& run() {
     detail::broadcast(communicator(), numbers_, subject(), status_.root());
     OptimizerAccess::run(optimizer_, [&] {
@@ -173,8 +194,10 @@ class Load {
       } else {
         const ScatterRoot root{&model_, reader_ ? &*reader_ : nullptr,
                                &numbers_.sources};
+        damaged_ = true;
         scatter_arrays(optimizer_, status_.is_root() ? root : ScatterRoot(),
                        numbers_.loaded, status_);
+        damaged_ = false;
       }
     });
     restore(optimizer_, numbers_);
@@ -227,9 +250,11 @@ class Load {
     } catch (const std::exception& error) {
       problem = error.what();
     }
+    damaged_ = true;
     share_problem(communicator(), subject(), problem, partly_loaded);
     communicator().all_reduce_sum(sums, subject());
     if (options_.verify) verify(sums);
+    damaged_ = false;
     hand_out_values();
   }
 
@@ -300,6 +325,7 @@ class Load {
   std::optional<CheckpointReader> reader_;  // on the root
   RestoredNumbers numbers_;
   SharedFile shared_;
+  bool damaged_ = false;
 };
 
 }  // namespace
@@ -307,23 +333,86 @@ class Load {
 void save_checkpoint(ShardedOptimizer& optimizer,
                      const std::filesystem::path& path,
                      const CheckpointOptions& options) {
-  begin_collective_call(optimizer, "save_checkpoint", 0,
-                        {.engine = options.engine},
-                        concat("durable = ", options.durable));
+  begin_collective_call(
+      optimizer, "save_checkpoint", 0, {.engine = options.engine},
+      concat("durable ", options.durable, ", latest ", options.latest,
+             ", keep ", options.keep),
+      options.keep < 0
+          ? concat("save_checkpoint: keep is ", options.keep,
+                   ", expected 0 or more: give how many files stay, 0 for all")
+          : std::string());
   Save(optimizer, path, options).run();
 }
+
+namespace {
+
+CheckpointContent finish_load(Load& load, const char* name,
+                              const std::filesystem::path& path) {
+  const RestoredNumbers& numbers = load.run();
+  for (const std::string& warning : numbers.warnings)
+    log(LogLevel::warning,
+        concat(name, ", ", detail::quoted(path.string()), ": ", warning));
+  return numbers.content;
+}
+
+/// Collective. Root's list, on every rank.
+void broadcast(Communicator& communicator, std::vector<std::string>& texts,
+               Subject subject, int root) {
+  std::int64_t count = std::ssize(texts);
+  communicator.broadcast(&count, sizeof count, root, subject);
+  texts.resize(static_cast<std::size_t>(count));
+  for (std::string& text : texts)
+    text = broadcast_text(communicator, subject, text, root);
+}
+
+}  // namespace
 
 CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
                                   const std::filesystem::path& path,
                                   const LoadOptions& options) {
   begin_collective_call(optimizer, "load_checkpoint", 0, options);
   Load load(optimizer, path, options);
-  const RestoredNumbers& numbers = load.run();
-  for (const std::string& warning : numbers.warnings)
-    log(LogLevel::warning,
-        concat("load_checkpoint, ", detail::quoted(path.string()), ": ",
-               warning));
-  return numbers.content;
+  return finish_load(load, "load_checkpoint", path);
+}
+
+std::optional<CheckpointContent> load_latest(
+    ShardedOptimizer& optimizer, const std::filesystem::path& folder,
+    const LoadOptions& options) {
+  const char* const name = "load_latest";
+  begin_collective_call(optimizer, name, 0, options);
+  Communicator& communicator = *optimizer.communicator();
+  RootStatus status(communicator, name);
+  std::vector<std::string> files;
+  std::vector<std::string> passed_over;
+  status.attempt([&] {
+    LatestFiles latest = latest_files(folder);
+    for (const auto& file : latest.files) files.push_back(file.string());
+    passed_over = std::move(latest.passed_over);
+  });
+  status.share();
+  broadcast(communicator, files, {name}, status.root());
+  broadcast(communicator, passed_over, {name}, status.root());
+  for (const std::string& file : files) {
+    Load load(optimizer, file, options);
+    try {
+      CheckpointContent content = finish_load(load, name, file);
+      content.path = file;
+      content.passed_over = passed_over;
+      if (communicator.rank() == 0)
+        for (const std::string& each : passed_over)
+          log(LogLevel::warning, concat(name, " has passed over: ", each));
+      return content;
+    } catch (const CheckpointError& error) {
+      if (!load.is_damaged()) throw;
+      passed_over.emplace_back(error.what());
+    }
+  }
+  if (passed_over.empty()) return std::nullopt;
+  std::string text =
+      concat(name, ": the folder ", detail::quoted(folder.string()),
+             " has no checkpoint that can be loaded:");
+  for (const std::string& each : passed_over) text += "\n  " + each;
+  throw CheckpointError(text);
 }
 
 }  // namespace kzero

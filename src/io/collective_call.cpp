@@ -44,8 +44,7 @@ void check_root(const char* name, int root, int ranks) {
 
 void begin_collective_call(ShardedOptimizer& optimizer, const char* name,
                            int root, const LoadOptions& options,
-                           const std::string& others) {
-  std::string problem;
+                           const std::string& others, std::string problem) {
   try {
     OptimizerAccess::synchronize(optimizer, name);  // first: others may wait
     check_options(name, options);

@@ -14,9 +14,10 @@ namespace kzero::detail {
 /// execution space. Throws InvalidArgument on every rank when any rank is
 /// between a mark and step(), has options that are unknown or a root that is no
 /// rank, and when the ranks name different roots or other options. name is the
-/// call's; others: of its other options, in words.
+/// call's; others: its other options, in words; problem: of those.
 void begin_collective_call(ShardedOptimizer& optimizer, const char* name,
                            int root, const LoadOptions& options = {},
-                           const std::string& others = {});
+                           const std::string& others = {},
+                           std::string problem = {});
 
 }  // namespace kzero::detail

@@ -49,11 +49,12 @@ class ScratchFolder {
     return path_ / name;
   }
 
-  /// Names of the files in it, sorted.
+  /// Names of the files in it but for "latest", sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(path_))
-      names.push_back(entry.path().filename().string());
+      if (entry.path().filename() != "latest")
+        names.push_back(entry.path().filename().string());
     std::sort(names.begin(), names.end());
     return names;
   }
