@@ -10,6 +10,7 @@
 #include <kzero/load_options.hpp>
 #include <kzero/sharded_optimizer.hpp>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -32,6 +33,10 @@ using UserValue =
 /// The caller's own data, by name (any bytes, not empty).
 using UserData = std::map<std::string, UserValue>;
 
+/// What a save does while one that save_checkpoint_async has begun is still
+/// being written.
+enum class WhenBusy { wait, refuse };
+
 /// But for user the same on every rank.
 struct CheckpointOptions {
   /// Rank 0's is written.
@@ -47,6 +52,7 @@ struct CheckpointOptions {
   /// digits alone, all but the newest so many are removed, after this one is
   /// complete; 0 keeps all.
   int keep = 0;
+  WhenBusy when_busy = WhenBusy::wait;
 };
 
 /// What a file says beside parameters and state. The same on every rank.
@@ -82,6 +88,49 @@ struct CheckpointContent {
 void save_checkpoint(ShardedOptimizer& optimizer,
                      const std::filesystem::path& path,
                      const CheckpointOptions& options = {});
+
+namespace detail {
+class BackgroundSave;
+}
+
+/// A save that goes on behind the training.
+class SaveTicket {
+ public:
+  /// Of nothing: done.
+  SaveTicket() = default;
+  /// The save goes on.
+  ~SaveTicket();
+  SaveTicket(SaveTicket&&) noexcept;
+  SaveTicket& operator=(SaveTicket&&) noexcept;
+
+  /// Local. Whether the file has its name, or the save has failed.
+  bool done() const;
+  /// Collective. Returns when the file has its name. Throws CheckpointError on
+  /// every rank when the save has failed, at every call.
+  void wait();
+  /// Local. Why the save has failed; empty as long as nothing is known.
+  std::string error() const;
+
+ private:
+  friend SaveTicket save_checkpoint_async(ShardedOptimizer&,
+                                          const std::filesystem::path&,
+                                          const CheckpointOptions&);
+  explicit SaveTicket(std::shared_ptr<detail::BackgroundSave> save);
+  std::shared_ptr<detail::BackgroundSave> save_;
+};
+
+/// Collective. As save_checkpoint, but returns when every rank has copied what
+/// it owns to memory of its own, as large as that, which is kept for the next
+/// save. A thread of each rank, which calls neither MPI nor HDF5, writes it.
+/// The file is complete, and takes its name, in a step() after all ranks have
+/// written, in wait(), at the next save or load, or in MPI_Finalize. A failure
+/// is logged on rank 0 there and kept for the ticket; training goes on.
+/// With Engine::gather, and where a rank does not see the file, it saves as
+/// save_checkpoint does, and the ticket is done. The optimizer may be destroyed
+/// before the file is complete.
+SaveTicket save_checkpoint_async(ShardedOptimizer& optimizer,
+                                 const std::filesystem::path& path,
+                                 const CheckpointOptions& options = {});
 
 /// Collective. Restores parameters, state, counts, hyperparameters and the
 /// state of a dynamic loss scaler on any number of ranks with any bucket size

@@ -61,6 +61,8 @@ void begin_collective_call(ShardedOptimizer& optimizer, const char* name,
         fact("options", others);
       },
       problem);
+  if (const auto& pending = OptimizerAccess::pending_call(optimizer))
+    OptimizerAccess::run(optimizer, [&] { pending->end(); });
 }
 
 }  // namespace kzero::detail

@@ -17,73 +17,14 @@ namespace kzero::detail {
 
 namespace {
 
-// What the second cache holds: the checksum reads, the file's call again.
-constexpr std::int64_t chunk = std::int64_t{256} << 10;
-
-/// Collects parts that lie side by side in the file, and moves them by
-/// transfer(place, parts) when they are enough, or others come.
-template <class Transfer>
-class Batch {
- public:
-  explicit Batch(Transfer transfer) : transfer_(std::move(transfer)) {
-    parts_.reserve(OpenFile::most_parts);
-  }
-
-  void add(std::int64_t place, std::byte* data, std::int64_t bytes) {
-    if (place != begin_ + bytes_ || bytes_ + bytes > chunk ||
-        parts_.size() == OpenFile::most_parts)
-      flush();
-    if (parts_.empty()) begin_ = place;
-    parts_.push_back({data, bytes});
-    bytes_ += bytes;
-  }
-
-  void flush() {
-    if (!parts_.empty())
-      transfer_(begin_, std::span<const OpenFile::Part>(parts_));
-    parts_.clear();
-    begin_ += bytes_;
-    bytes_ = 0;
-  }
-
- private:
-  Transfer transfer_;
-  std::vector<OpenFile::Part> parts_;
-  std::int64_t begin_ = 0;
-  std::int64_t bytes_ = 0;
-};
-
-/// Calls f(elements) for stretches of about a chunk.
+/// Calls f(elements) for stretches that one call moves.
 template <class F>
-void for_each_chunk(const OwnPiece& piece, F&& f) {
-  const std::int64_t step = chunk / piece.element_bytes;
+void for_each_stretch(const OwnPiece& piece, F&& f) {
+  const std::int64_t step = piece_bytes / piece.element_bytes;
   for (std::int64_t begin = piece.elements.begin; begin < piece.elements.end;
        begin += step)
     f(Range{begin, std::min(begin + step, piece.elements.end)});
 }
-
-/// Adds to the checksums of arrays.
-class Sums {
- public:
-  explicit Sums(const SharedFile& shared)
-      : first_(first_arrays(shared.arrays)) {
-    sums_.assign(first_.back(), 0);
-  }
-
-  void add(const OwnPiece& piece, std::int64_t place, const void* data,
-           std::int64_t bytes) {
-    std::int64_t& sum =
-        sums_[first_[piece.index.parameter] + piece.index.array];
-    sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) +
-                                    checksum(place, data, bytes));
-  }
-
-  PartialSums take() { return std::move(sums_); }
-
- private:
-  std::vector<std::size_t> first_;
-  PartialSums sums_;
-};
 
 }  // namespace
 
@@ -138,107 +79,155 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
   }
 }
 
-std::vector<std::size_t> first_arrays(
-    const std::vector<std::vector<StoredArray>>& arrays) {
-  std::vector<std::size_t> first = {0};
-  for (const auto& each : arrays) first.push_back(first.back() + each.size());
-  return first;
+SumsOfArrays::SumsOfArrays(const SharedFile& shared) {
+  std::size_t count = 0;
+  for (const auto& arrays : shared.arrays) {
+    first_.push_back(count);
+    count += arrays.size();
+  }
+  sums_.assign(count, 0);
+}
+
+void SumsOfArrays::add(ArrayIndex index, std::int64_t place, const void* data,
+                       std::int64_t bytes) {
+  std::int64_t& sum = sums_[first_[index.parameter] + index.array];
+  sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) +
+                                  checksum(place, data, bytes));
+}
+
+PieceWriter::PieceWriter(const SharedFile& shared, const PartOfNewFile& file)
+    : shared_(shared), file_(file), sums_(shared) {}
+
+void PieceWriter::write(ArrayIndex index, std::int64_t place, std::byte* data,
+                        std::int64_t bytes) {
+  const std::int64_t begin = shared_.arrays[index.parameter][index.array].place;
+  for (std::int64_t done = 0; done < bytes; done += piece_bytes) {
+    const std::int64_t count = std::min(piece_bytes, bytes - done);
+    sums_.add(index, place + done, data + done, count);
+    if (!parts_.takes(begin + place + done, count)) flush();
+    parts_.add(begin + place + done, data + done, count);
+  }
+}
+
+void PieceWriter::flush() {
+  if (!parts_.empty()) file_.write(parts_.place(), parts_.parts());
+  parts_.clear();
+}
+
+PartialSums PieceWriter::finish() {
+  flush();
+  return sums_.take();
 }
 
 PartialSums write_own_pieces(ShardedOptimizer& optimizer,
                              const FileLayout& layout, const SharedFile& shared,
                              const PartOfNewFile& file) {
-  Sums sums(shared);
-  Batch batch([&](std::int64_t place, std::span<const OpenFile::Part> parts) {
-    file.write(place, parts);
-  });
+  PieceWriter writer(shared, file);
   std::vector<std::byte> strided;
   for_each_own_piece(optimizer, layout, [&](const OwnPiece& piece) {
-    const std::int64_t begin =
-        shared.arrays[piece.index.parameter][piece.index.array].place;
-    for_each_chunk(piece, [&](Range elements) {
-      const std::int64_t place = elements.begin * piece.element_bytes;
-      const std::int64_t bytes = elements.size() * piece.element_bytes;
-      std::byte* data = nullptr;
-      if (piece.data != nullptr) {
-        data = piece.data + (place - piece.place());
-      } else {
-        batch.flush();
-        strided.resize(static_cast<std::size_t>(chunk));
-        data = strided.data();
-        OptimizerAccess::read_value(optimizer, piece.id, elements, data);
-      }
-      sums.add(piece, place, data, bytes);
-      batch.add(begin + place, data, bytes);
-      if (piece.data == nullptr) batch.flush();
+    if (piece.data != nullptr)
+      return writer.write(piece.index, piece.place(), piece.data,
+                          piece.bytes());
+    strided.resize(static_cast<std::size_t>(piece_bytes));
+    for_each_stretch(piece, [&](Range elements) {
+      OptimizerAccess::read_value(optimizer, piece.id, elements,
+                                  strided.data());
+      writer.write(piece.index, elements.begin * piece.element_bytes,
+                   strided.data(), elements.size() * piece.element_bytes);
+      writer.flush();
     });
   });
-  batch.flush();
-  return sums.take();
+  return writer.finish();
 }
+
+namespace {
+
+/// Reads pieces of arrays, likewise.
+class PieceReader {
+ public:
+  PieceReader(const SharedFile& shared, const OpenFile& file)
+      : shared_(shared), file_(file), sums_(shared) {}
+
+  void read(ArrayIndex index, std::int64_t place, std::byte* data,
+            std::int64_t bytes) {
+    const std::int64_t begin =
+        shared_.arrays[index.parameter][index.array].place;
+    for (std::int64_t done = 0; done < bytes; done += piece_bytes) {
+      const std::int64_t count = std::min(piece_bytes, bytes - done);
+      if (!parts_.takes(begin + place + done, count)) flush();
+      parts_.add(begin + place + done, data + done, count);
+      coming_.push_back({index, place + done});
+    }
+  }
+
+  void flush() {
+    if (parts_.empty()) return;
+    const OpenFile::Outcome outcome =
+        file_.read(parts_.place(), parts_.parts());
+    if (outcome.error != 0)
+      throw CheckpointError(concat("cannot load the checkpoint ",
+                                   detail::quoted(shared_.path),
+                                   " (reading stopped at byte ", outcome.place,
+                                   ": ", error_text(outcome.error), ")"));
+    for (std::size_t i = 0; i < coming_.size(); ++i)
+      sums_.add(coming_[i].index, coming_[i].place, parts_.parts()[i].data,
+                parts_.parts()[i].bytes);
+    coming_.clear();
+    parts_.clear();
+  }
+
+  PartialSums finish() {
+    flush();
+    return sums_.take();
+  }
+
+ private:
+  struct Coming {
+    ArrayIndex index;
+    std::int64_t place = 0;
+  };
+
+  const SharedFile& shared_;
+  const OpenFile& file_;
+  SumsOfArrays sums_;
+  PartsOfFile parts_;
+  std::vector<Coming> coming_;  // as the parts
+};
+
+}  // namespace
 
 PartialSums read_own_pieces(ShardedOptimizer& optimizer,
                             const FileLayout& layout, const SharedFile& shared,
                             const OpenFile& file) {
-  Sums sums(shared);
-  const auto read = [&](std::int64_t place,
-                        std::span<const OpenFile::Part> parts) {
-    const OpenFile::Outcome outcome = file.read(place, parts);
-    if (outcome.error != 0)
-      throw CheckpointError(concat("cannot load the checkpoint ",
-                                   detail::quoted(shared.path),
-                                   " (reading stopped at byte ", outcome.place,
-                                   ": ", error_text(outcome.error), ")"));
-  };
-  // What is read in one batch is summed when it has come.
-  struct Coming {
-    OwnPiece piece;
-    std::int64_t place;
-    std::byte* data;
-    std::int64_t bytes;
-  };
-  std::vector<Coming> coming;
-  Batch batch([&](std::int64_t place, std::span<const OpenFile::Part> parts) {
-    read(place, parts);
-    for (const Coming& each : coming)
-      sums.add(each.piece, each.place, each.data, each.bytes);
-    coming.clear();
-  });
+  PieceReader reader(shared, file);
   std::vector<std::byte> strided;
-  const auto read_piece = [&](const OwnPiece& piece) {
-    const std::int64_t begin =
-        shared.arrays[piece.index.parameter][piece.index.array].place;
-    for_each_chunk(piece, [&](Range elements) {
-      const std::int64_t place = elements.begin * piece.element_bytes;
-      const std::int64_t bytes = elements.size() * piece.element_bytes;
-      if (piece.data == nullptr) {
-        batch.flush();
-        strided.resize(static_cast<std::size_t>(chunk));
-      }
-      std::byte* const data = piece.data != nullptr
-                                  ? piece.data + (place - piece.place())
-                                  : strided.data();
-      batch.add(begin + place, data, bytes);
-      coming.push_back({piece, place, data, bytes});
-      if (piece.data != nullptr) return;
-      batch.flush();
-      OptimizerAccess::write_value(optimizer, piece.id, elements, data);
+  const auto read_strided = [&](const OwnPiece& piece) {
+    strided.resize(static_cast<std::size_t>(piece_bytes));
+    reader.flush();
+    for_each_stretch(piece, [&](Range elements) {
+      reader.read(piece.index, elements.begin * piece.element_bytes,
+                  strided.data(), elements.size() * piece.element_bytes);
+      reader.flush();
+      OptimizerAccess::write_value(optimizer, piece.id, elements,
+                                   strided.data());
     });
   };
   for_each_own_piece(optimizer, layout, [&](const OwnPiece& piece) {
     const auto& of_parameter = shared.sources[piece.index.parameter];
     if (of_parameter.empty()) return;
     const ElementSource source = of_parameter[piece.index.array];
-    if (source == ElementSource::file) return read_piece(piece);
-    batch.flush();  // the value may be among what is coming
+    if (source == ElementSource::file) {
+      if (piece.data == nullptr) return read_strided(piece);
+      return reader.read(piece.index, piece.place(), piece.data, piece.bytes());
+    }
+    reader.flush();  // the value may be among what is coming
     if (source == ElementSource::value)
       OptimizerAccess::read_as_main(optimizer, piece.id, piece.elements,
                                     piece.data);
     else
       std::memset(piece.data, 0, static_cast<std::size_t>(piece.bytes()));
   });
-  batch.flush();
-  return sums.take();
+  return reader.finish();
 }
 
 }  // namespace kzero::detail

@@ -5,10 +5,12 @@
 // reads, what it owns at its place, without a message.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <kzero/sharded_optimizer.hpp>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/file_layout.hpp"
@@ -38,9 +40,73 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
 /// The checksums of what this rank has written or read, by array.
 using PartialSums = std::vector<std::int64_t>;
 
-/// Place of an array among those of a layout.
-std::vector<std::size_t> first_arrays(
-    const std::vector<std::vector<StoredArray>>& arrays);
+/// What one call moves to or from the file: the second cache holds it, where
+/// the checksum has just read it.
+inline constexpr std::int64_t piece_bytes = std::int64_t{256} << 10;
+
+/// Memory that lies side by side in the file.
+class PartsOfFile {
+ public:
+  PartsOfFile() { parts_.reserve(OpenFile::most_parts); }
+
+  /// Whether bytes at this place of the file can be added.
+  bool takes(std::int64_t place, std::int64_t bytes) const {
+    return parts_.empty() ||
+           (place == begin_ + bytes_ && bytes_ + bytes <= piece_bytes &&
+            parts_.size() < OpenFile::most_parts);
+  }
+  void add(std::int64_t place, std::byte* data, std::int64_t bytes) {
+    if (parts_.empty()) begin_ = place;
+    parts_.push_back({data, bytes});
+    bytes_ += bytes;
+  }
+  bool empty() const { return parts_.empty(); }
+  std::int64_t place() const { return begin_; }
+  std::span<const OpenFile::Part> parts() const { return parts_; }
+  void clear() {
+    parts_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  std::vector<OpenFile::Part> parts_;
+  std::int64_t begin_ = 0;
+  std::int64_t bytes_ = 0;
+};
+
+/// Adds up the checksums of pieces of arrays.
+class SumsOfArrays {
+ public:
+  explicit SumsOfArrays(const SharedFile& shared);
+  void add(ArrayIndex index, std::int64_t place, const void* data,
+           std::int64_t bytes);
+  PartialSums take() { return std::move(sums_); }
+
+ private:
+  std::vector<std::size_t> first_;  // by parameter
+  PartialSums sums_;
+};
+
+/// Writes pieces of arrays, those that are neighbours in the file in one call.
+/// Local, any thread. Members throw CheckpointError.
+class PieceWriter {
+ public:
+  /// Both outlive it.
+  PieceWriter(const SharedFile& shared, const PartOfNewFile& file);
+
+  /// data: valid until the next flush.
+  void write(ArrayIndex index, std::int64_t place, std::byte* data,
+             std::int64_t bytes);
+  void flush();
+  /// After all have been written.
+  PartialSums finish();
+
+ private:
+  const SharedFile& shared_;
+  const PartOfNewFile& file_;
+  SumsOfArrays sums_;
+  PartsOfFile parts_;
+};
 
 /// Local. Writes what this rank owns. Throws CheckpointError.
 PartialSums write_own_pieces(ShardedOptimizer& optimizer,

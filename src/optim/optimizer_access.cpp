@@ -178,6 +178,18 @@ void OptimizerAccess::run(ShardedOptimizer& optimizer,
   }
 }
 
+std::shared_ptr<PendingCall>& OptimizerAccess::pending_call(
+    ShardedOptimizer& optimizer) {
+  return optimizer.core_->pending_call;
+}
+
+void OptimizerAccess::for_each(ShardedOptimizer& optimizer, const char* label,
+                               std::int64_t count,
+                               const std::function<void(std::int64_t)>& body) {
+  for_each_index(label, optimizer.core_->space, 0, count,
+                 [&](std::int64_t i) { body(i); });
+}
+
 void OptimizerAccess::forget_averaged(ShardedOptimizer& optimizer) {
   optimizer.core_->forget_averaged();
 }

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <functional>
 #include <kzero/sharded_optimizer.hpp>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "optim/loss_scale.hpp"
+#include "optim/pending_call.hpp"
 
 namespace kzero::detail {
 
@@ -89,6 +91,12 @@ struct OptimizerAccess {
 
   /// Runs transfers of its buckets. A CommunicationError makes it unusable.
   static void run(ShardedOptimizer&, const std::function<void()>& transfers);
+
+  static std::shared_ptr<PendingCall>& pending_call(ShardedOptimizer&);
+
+  /// Calls body(i) for i in [0, count) on the optimizer's execution space.
+  static void for_each(ShardedOptimizer&, const char* label, std::int64_t count,
+                       const std::function<void(std::int64_t)>& body);
 
   /// Makes averaged_gradient() unavailable until the next step().
   static void forget_averaged(ShardedOptimizer&);

@@ -24,6 +24,7 @@
 #include "optim/marks.hpp"
 #include "optim/matrix_updates.hpp"
 #include "optim/model_group.hpp"
+#include "optim/pending_call.hpp"
 #include "optim/progress.hpp"
 #include "optim/readiness.hpp"
 #include "optim/reductions.hpp"
@@ -200,6 +201,9 @@ class OptimizerCore {
   std::unique_ptr<Storage> storage;
   std::vector<BucketWork> buckets;
   TileTable tiles;
+
+  /// The last one; steps end it.
+  std::shared_ptr<PendingCall> pending_call;
 
   // What steps change.
   UpdateClasses classes;

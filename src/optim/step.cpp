@@ -265,6 +265,9 @@ StepReport OptimizerCore::step(std::optional<double> loss) {
   require_mpi("step");
   detail::advance_left_gathers();
   const auto turn = progress_.take();
+  // In a join the ranks do not step together.
+  if (pending_call && !joined() && !pending_call->is_over())
+    pending_call->advance();
   // Of the step before.
   if (gathers_->under_way() && !gathers_begun_) {
     const AddSeconds timer(seconds(Phase::read));

@@ -14,6 +14,7 @@
 #include "io/collective_call.hpp"
 #include "io/direct_engine.hpp"
 #include "io/gather_engine.hpp"
+#include "io/new_checkpoint.hpp"
 #include "io/restored_numbers.hpp"
 #include "io/root_status.hpp"
 #include "optim/agreement.hpp"
@@ -43,126 +44,7 @@ RestoredNumbers numbers_of(const ShardedOptimizer& optimizer,
   }
 }
 
-/// Collective. Every rank throws the problem of the lowest that has one.
-void share_problem(Communicator& communicator, Subject subject,
-                   const std::string& problem, const char* note = "") {
-  try {
-    throw_if_any(communicator, subject, problem);
-  } catch (const InvalidArgument& error) {
-    throw CheckpointError(concat(error.what(), note));
-  }
-}
-
-/// Collective. Whether the elements go straight to the file, or from it:
-/// sees_file says whether this rank can.
-bool is_direct(Communicator& communicator, Subject subject, Engine engine,
-               bool sees_file, const std::string& path) {
-  if (engine == Engine::gather) return false;
-  std::int64_t blind = sees_file ? communicator.size() : communicator.rank();
-  communicator.all_reduce(std::span(&blind, 1), Extremum::minimum, subject);
-  if (blind == communicator.size()) return true;
-  if (engine == Engine::automatic) return false;
-  throw CheckpointError(concat(
-      "the engine is direct, but rank ", blind, " does not see the file ",
-      detail::quoted(path),
-      ": use a folder that all ranks have in common, or Engine::gather"));
-}
-
 /// Collective. What one rank finds, all throw.
-class Save {
- public:
-  Save(ShardedOptimizer& optimizer, const std::filesystem::path& path,
-       const CheckpointOptions& options)
-      : optimizer_(optimizer),
-        options_(options),
-        status_(*optimizer.communicator(), "save") {
-    status_.attempt([&] {
-      writer_.emplace(path, layout_of(optimizer, options.user));
-      const NewFile& file = writer_->file();
-      shared_ = {file.path().string(),
-                 file.temporary().string(),
-                 file.mark(),
-                 writer_->stored().arrays,
-                 {}};
-    });
-    status_.share();
-  }
-
-  void run() {
-    OptimizerAccess::run(optimizer_, [&] {
-      detail::broadcast(communicator(), shared_, subject(), status_.root());
-      PartOfNewFile part(shared_.path, shared_.temporary, shared_.mark);
-      if (is_direct(communicator(), subject(), options_.engine, part.is_open(),
-                    shared_.path))
-        write(part);
-      else
-        gather();
-    });
-    status_.attempt([&] {
-      writer_->finish(durable());
-      writer_->take_name(durable());
-      tidy_up();
-    });
-    status_.share();
-  }
-
- private:
-  Communicator& communicator() { return *optimizer_.communicator(); }
-  Subject subject() const { return {status_.operation()}; }
-  Durable durable() const {
-    return options_.durable ? Durable::yes : Durable::no;
-  }
-
-  /// The file has its name: what fails now harms nothing.
-  void tidy_up() {
-    const std::filesystem::path& path = writer_->file().path();
-    try {
-      if (options_.latest) point_to_latest(path, durable());
-    } catch (const CheckpointError& error) {
-      throw CheckpointError(
-          concat("the checkpoint ", detail::quoted(path.string()),
-                 " is complete, but not named as the latest: ", error.what()));
-    }
-    if (options_.keep == 0) return;
-    for (const std::string& each : remove_old(path, options_.keep))
-      log(LogLevel::warning,
-          concat("save_checkpoint could not remove the old ", each));
-  }
-
-  void gather() {
-    const FileLayout layout = layout_of(optimizer_, {});
-    GatherRoot root;
-    if (status_.is_root()) root = {&layout, &*writer_};
-    gather_arrays(optimizer_, root, status_);
-  }
-
-  void write(PartOfNewFile& part) {
-    PartialSums sums;
-    std::string problem;
-    try {
-      sums = write_own_pieces(optimizer_, layout_of(optimizer_, {}), shared_,
-                              part);
-      part.finish(durable());
-    } catch (const std::exception& error) {
-      problem = error.what();
-    }
-    share_problem(communicator(), subject(), problem);
-    communicator().all_reduce_sum(sums, subject());
-    if (!status_.is_root()) return;
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < shared_.arrays.size(); ++i)
-      for (std::size_t k = 0; k < shared_.arrays[i].size(); ++k)
-        writer_->add({i, k}, static_cast<std::uint64_t>(sums[next++]));
-  }
-
-  ShardedOptimizer& optimizer_;
-  const CheckpointOptions& options_;
-  RootStatus status_;
-  std::optional<CheckpointWriter> writer_;  // on the root
-  SharedFile shared_;
-};
-
-/// Likewise.
 class Load {
  public:
   Load(ShardedOptimizer& optimizer, const std::filesystem::path& path,
@@ -327,24 +209,6 @@ class Load {
   SharedFile shared_;
   bool damaged_ = false;
 };
-
-}  // namespace
-
-void save_checkpoint(ShardedOptimizer& optimizer,
-                     const std::filesystem::path& path,
-                     const CheckpointOptions& options) {
-  begin_collective_call(
-      optimizer, "save_checkpoint", 0, {.engine = options.engine},
-      concat("durable ", options.durable, ", latest ", options.latest,
-             ", keep ", options.keep),
-      options.keep < 0
-          ? concat("save_checkpoint: keep is ", options.keep,
-                   ", expected 0 or more: give how many files stay, 0 for all")
-          : std::string());
-  Save(optimizer, path, options).run();
-}
-
-namespace {
 
 CheckpointContent finish_load(Load& load, const char* name,
                               const std::filesystem::path& path) {
