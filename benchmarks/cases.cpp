@@ -17,6 +17,7 @@ void add_cases(CLI::App& app, Report& report) {
   add_small_messages(app, report);
   add_step(app, report);
   add_memory(app, report);
+  add_checkpoint(app, report);
   add_set_up(app, report);
   add_kernels_roof(app, report);
   add_kernels_fusion(app, report);

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
-#include <cstring>
+
+#include "kernels/kernels.hpp"
 
 namespace kzero::detail {
 namespace {
@@ -45,38 +45,11 @@ constexpr std::uint64_t block_key(std::int64_t number) {
   return key((std::uint64_t{1} << 32) + static_cast<std::uint64_t>(number));
 }
 
-std::uint32_t read_word(const std::byte* from) {
-  std::uint32_t value = 0;
-  std::memcpy(&value, from, sizeof value);
-  if constexpr (std::endian::native == std::endian::big)
-    value = (value >> 24) | (value >> 8 & 0xff00u) | (value << 8 & 0xff0000u) |
-            (value << 24);
-  return value;
-}
-
 /// count whole words from place first of a block on.
 std::uint64_t sum_words(const std::byte* from, std::int64_t first,
                         std::int64_t count) {
-  constexpr std::int64_t lanes = 8;
-  const std::uint32_t* const low = word_keys.low.data() + first;
-  const std::uint32_t* const high = word_keys.high.data() + first;
-  std::array<std::uint64_t, lanes> lows{};
-  std::array<std::uint64_t, lanes> highs{};
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      const std::uint64_t value = read_word(from + (i + lane) * word);
-      lows[static_cast<std::size_t>(lane)] += value * low[i + lane];
-      highs[static_cast<std::size_t>(lane)] += value * high[i + lane];
-    }
-  std::uint64_t sum = 0;
-  for (; i < count; ++i) {
-    const std::uint64_t value = read_word(from + i * word);
-    sum += value * low[i] + (value * high[i] << 32);
-  }
-  for (std::size_t lane = 0; lane < lanes; ++lane)
-    sum += lows[lane] + (highs[lane] << 32);
-  return sum;
+  return host_kernels().word_sum(from, word_keys.low.data() + first,
+                                 word_keys.high.data() + first, count);
 }
 
 /// count bytes, that lie in one word, from byte first of it on.

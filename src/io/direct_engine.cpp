@@ -145,8 +145,8 @@ namespace {
 /// Reads pieces of arrays, likewise.
 class PieceReader {
  public:
-  PieceReader(const SharedFile& shared, const OpenFile& file)
-      : shared_(shared), file_(file), sums_(shared) {}
+  PieceReader(const SharedFile& shared, const OpenFile& file, bool verify)
+      : shared_(shared), file_(file), verify_(verify), sums_(shared) {}
 
   void read(ArrayIndex index, std::int64_t place, std::byte* data,
             std::int64_t bytes) {
@@ -169,7 +169,7 @@ class PieceReader {
                                    detail::quoted(shared_.path),
                                    " (reading stopped at byte ", outcome.place,
                                    ": ", error_text(outcome.error), ")"));
-    for (std::size_t i = 0; i < coming_.size(); ++i)
+    for (std::size_t i = 0; verify_ && i < coming_.size(); ++i)
       sums_.add(coming_[i].index, coming_[i].place, parts_.parts()[i].data,
                 parts_.parts()[i].bytes);
     coming_.clear();
@@ -189,6 +189,7 @@ class PieceReader {
 
   const SharedFile& shared_;
   const OpenFile& file_;
+  bool verify_;
   SumsOfArrays sums_;
   PartsOfFile parts_;
   std::vector<Coming> coming_;  // as the parts
@@ -198,8 +199,8 @@ class PieceReader {
 
 PartialSums read_own_pieces(ShardedOptimizer& optimizer,
                             const FileLayout& layout, const SharedFile& shared,
-                            const OpenFile& file) {
-  PieceReader reader(shared, file);
+                            const OpenFile& file, bool verify) {
+  PieceReader reader(shared, file, verify);
   std::vector<std::byte> strided;
   const auto read_strided = [&](const OwnPiece& piece) {
     strided.resize(static_cast<std::size_t>(piece_bytes));

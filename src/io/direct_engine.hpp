@@ -114,9 +114,9 @@ PartialSums write_own_pieces(ShardedOptimizer& optimizer,
                              const PartOfNewFile& file);
 
 /// Local. Reads what this rank owns of the loaded parameters from where sources
-/// says. Throws CheckpointError.
+/// says. Without verify the sums are 0. Throws CheckpointError.
 PartialSums read_own_pieces(ShardedOptimizer& optimizer,
                             const FileLayout& layout, const SharedFile& shared,
-                            const OpenFile& file);
+                            const OpenFile& file, bool verify);
 
 }  // namespace kzero::detail

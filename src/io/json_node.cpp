@@ -112,8 +112,8 @@ std::vector<std::int64_t> JsonNode::integers() const {
 std::vector<JsonNode> JsonNode::list() const {
   require(json_.is_array(), "a list");
   std::vector<JsonNode> nodes;
-  for (std::size_t i = 0; i < json_.size(); ++i)
-    nodes.emplace_back(json_[i], concat(path_, "/", i));
+  nodes.reserve(json_.size());
+  for (const Json& each : json_) nodes.emplace_back(each, path_);
   return nodes;
 }
 

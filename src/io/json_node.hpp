@@ -43,7 +43,7 @@ class JsonNode {
   std::int64_t integer() const;
   double number() const;
   std::vector<std::int64_t> integers() const;
-  /// Its elements.
+  /// Its elements, which go by its path.
   std::vector<JsonNode> list() const;
 
   const std::string& path() const { return path_; }

@@ -128,14 +128,17 @@ class Load {
     PartialSums sums;
     std::string problem;
     try {
-      sums = read_own_pieces(optimizer_, model_, shared_, file);
+      sums =
+          read_own_pieces(optimizer_, model_, shared_, file, options_.verify);
     } catch (const std::exception& error) {
       problem = error.what();
     }
     damaged_ = true;
     share_problem(communicator(), subject(), problem, partly_loaded);
-    communicator().all_reduce_sum(sums, subject());
-    if (options_.verify) verify(sums);
+    if (options_.verify) {
+      communicator().all_reduce_sum(sums, subject());
+      verify(sums);
+    }
     damaged_ = false;
     hand_out_values();
   }

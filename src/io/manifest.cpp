@@ -44,7 +44,10 @@ std::uint64_t sum_of(const JsonNode& node) {
 }
 
 std::string quoted_json(std::string_view name) {
-  return Json(link_name(name)).dump();
+  const std::string link = link_name(name);
+  // What JSON escapes of what a link name can have.
+  if (link.find_first_of("\"\\\x7f") != link.npos) return Json(link).dump();
+  return concat('"', link, '"');
 }
 
 void put_list(std::string& text, const std::vector<std::int64_t>& values) {
@@ -67,17 +70,21 @@ void put_array(std::string& text, std::string_view name, std::string_view type,
 // By hand: there can be very many.
 void put_parameter(std::string& text, const ParameterLayout& parameter,
                    const std::vector<StoredArray>& arrays) {
-  text += concat("{\"name\":", quoted_json(parameter.name),
-                 ",\"group\":", quoted_json(parameter.group),
-                 ",\"update_count\":", parameter.update_count, ",\"extents\":");
+  text += '[';
+  text += quoted_json(parameter.name);
+  text += ',';
+  text += quoted_json(parameter.group);
+  text += ',';
+  text += std::to_string(parameter.update_count);
+  text += ',';
   put_list(text, parameter.extents);
-  text += ",\"arrays\":[";
+  text += ",[";
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     if (i > 0) text += ',';
     put_array(text, parameter.arrays[i].name,
               to_string(parameter.arrays[i].dtype), arrays[i]);
   }
-  text += "]}";
+  text += "]]\n";
 }
 
 std::string_view type_name(std::int64_t) { return "int64"; }
@@ -165,24 +172,28 @@ DType dtype_of(const JsonNode& node) {
 }
 
 void read_parameter(const JsonNode& node, StoredLayout& stored) {
+  const std::vector<JsonNode> parts = node.list();
+  if (parts.size() < 5)
+    throw InvalidArgument(concat(
+        node.path(), " has not name, group, update count, extents and arrays"));
   ParameterLayout parameter;
-  parameter.name = name_of_link(node.at("name").text());
-  parameter.group = name_of_link(node.at("group").text());
-  parameter.update_count = node.at("update_count").integer();
-  parameter.extents = node.at("extents").integers();
+  parameter.name = name_of_link(parts[0].text());
+  parameter.group = name_of_link(parts[1].text());
+  parameter.update_count = parts[2].integer();
+  parameter.extents = parts[3].integers();
   if (element_count(parameter.extents) < 0)
     throw InvalidArgument(
         concat(node.path(), " has the impossible shape ",
                std::span<const std::int64_t>(parameter.extents)));
   std::vector<StoredArray> arrays;
-  for (const JsonNode& array : node.at("arrays").list()) {
-    const std::vector<JsonNode> parts = array.list();
-    if (parts.size() != 4)
+  for (const JsonNode& array : parts[4].list()) {
+    const std::vector<JsonNode> of_array = array.list();
+    if (of_array.size() < 4)
       throw InvalidArgument(
           concat(array.path(), " has not name, type, place and checksum"));
     parameter.arrays.push_back(
-        {name_of_link(parts[0].text()), dtype_of(parts[1])});
-    arrays.push_back({parts[2].integer(), sum_of(parts[3])});
+        {name_of_link(of_array[0].text()), dtype_of(of_array[1])});
+    arrays.push_back({of_array[2].integer(), sum_of(of_array[3])});
   }
   if (parameter.arrays.empty() || parameter.arrays.front().name != "value")
     throw InvalidArgument(concat(node.path(), " does not begin with a value"));
@@ -216,9 +227,8 @@ void require_apart(const StoredLayout& stored, std::int64_t file_bytes) {
   }
 }
 
-StoredLayout stored_layout(const JsonNode& root, std::int64_t file_bytes) {
+void read_head(const JsonNode& root, StoredLayout& stored) {
   require_format(root, format_name, format_major);
-  StoredLayout stored;
   FileLayout& layout = stored.layout;
   layout.content.step = root.at("step").integer();
   layout.content.world_size = root.at("world_size").integer();
@@ -228,14 +238,17 @@ StoredLayout stored_layout(const JsonNode& root, std::int64_t file_bytes) {
   layout.skipped_in_a_row = root.at("skipped_in_a_row").integer();
   layout.groups = groups_of(root.at("groups"));
   if (root.has("scaler")) layout.scaler = scaler_of(root.at("scaler"));
-  for (const JsonNode& node : root.at("parameters").list())
-    read_parameter(node, stored);
   root.at("user").for_each([&](const std::string& name, const JsonNode& node) {
     read_user_entry(node, name, stored);
   });
-  require_names_once(layout);
-  require_apart(stored, file_bytes);
-  return stored;
+}
+
+/// The first line, which is taken off the text.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
 }
 
 /// What both texts begin with.
@@ -264,20 +277,23 @@ std::string manifest_text(const StoredLayout& stored) {
   }
   head["user"] = std::move(user);
   std::string text = head.dump();
-  text.back() = ',';
-  text += "\n\"parameters\":[";
-  for (std::size_t i = 0; i < layout.parameters.size(); ++i) {
-    text += i > 0 ? ",\n" : "\n";
+  text += '\n';
+  for (std::size_t i = 0; i < layout.parameters.size(); ++i)
     put_parameter(text, layout.parameters[i], stored.arrays[i]);
-  }
-  text += "]}\n";
   return text;
 }
 
 StoredLayout read_manifest(std::string_view text, std::int64_t file_bytes) {
   try {
-    const Json json = parse_json(text);
-    return stored_layout(JsonNode(json, ""), file_bytes);
+    StoredLayout stored;
+    read_head(JsonNode(parse_json(take_line(text)), ""), stored);
+    for (std::size_t line = 2; !text.empty(); ++line)
+      read_parameter(
+          JsonNode(Json::parse(take_line(text)), concat("line ", line)),
+          stored);
+    require_names_once(stored.layout);
+    require_apart(stored, file_bytes);
+    return stored;
   } catch (const std::exception& error) {
     throw CheckpointError(concat("its manifest is not valid: ", error.what()));
   }
@@ -305,7 +321,9 @@ std::string header_text(const FileHeader& header) {
 FileHeader read_header(std::string_view text) {
   if (text.size() != static_cast<std::size_t>(header_bytes) ||
       !text.starts_with(magic))
-    throw CheckpointError("it is no kzero checkpoint: give a file that save_checkpoint has written");
+    throw CheckpointError(
+        "it is no kzero checkpoint: give a file that save_checkpoint has "
+        "written");
   try {
     const std::string_view rest = text.substr(magic.size() + sum_digits);
     const Json sum = text.substr(magic.size(), sum_digits);

@@ -83,6 +83,13 @@ using WidenFunction = void (*)(const void* source, float* out,
 using NarrowFunction = void (*)(const float* source, void* out,
                                 std::int64_t count);
 
+/// The sum, modulo 2^64, of each 32-bit little-endian word times the key whose
+/// halves are low and high. Words lie anywhere.
+using WordSumFunction = std::uint64_t (*)(const std::byte* words,
+                                          const std::uint32_t* low,
+                                          const std::uint32_t* high,
+                                          std::int64_t count);
+
 struct HostKernels {
   std::string_view name;
   /// By the gradients' type, and whether out is float64 (1) or float32 (0).
@@ -95,6 +102,7 @@ struct HostKernels {
   std::array<WidenFunction, 2> widen;
   /// And back, as the conversions of float16 and bfloat16 round.
   std::array<NarrowFunction, 2> narrow;
+  WordSumFunction word_sum;
 };
 
 /// The set in use: the widest that this processor has, or what the environment

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "io/checksum.hpp"
@@ -83,11 +84,33 @@ inline std::string manifest_of(const std::filesystem::path& path) {
                       std::size_t(header.manifest_bytes));
 }
 
+/// The head of a manifest with its parameters as objects of a list, which can
+/// have a member "new" as well.
 inline void edit_manifest(const std::filesystem::path& path,
                           const std::function<void(Json&)>& edit) {
-  Json json = Json::parse(manifest_of(path));
+  constexpr const char* members[] = {"name", "group", "update_count", "extents",
+                                     "arrays"};
+  std::istringstream lines(manifest_of(path));
+  std::string line;
+  std::getline(lines, line);
+  Json json = Json::parse(line);
+  json["parameters"] = Json::array();
+  while (std::getline(lines, line)) {
+    const Json list = Json::parse(line);
+    Json parameter;
+    for (std::size_t i = 0; i < 5; ++i) parameter[members[i]] = list[i];
+    json["parameters"].push_back(parameter);
+  }
   edit(json);
-  replace_manifest(path, json.dump());
+  std::string rest;
+  for (const Json& parameter : json["parameters"]) {
+    Json list = Json::array();
+    for (const char* member : members) list.push_back(parameter[member]);
+    if (parameter.contains("new")) list.push_back(parameter["new"]);
+    rest += list.dump() + "\n";
+  }
+  json.erase("parameters");
+  replace_manifest(path, json.dump() + "\n" + rest);
 }
 
 }  // namespace kzero::test

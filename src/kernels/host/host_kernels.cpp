@@ -9,6 +9,7 @@
 #include "kernels/arithmetic.hpp"
 #include "kernels/host/sum_tile.hpp"
 #include "kernels/host/update_tile.hpp"
+#include "kernels/host/word_sum.hpp"
 #include "kernels/kernels.hpp"
 
 namespace kzero::detail {
@@ -112,6 +113,7 @@ constinit const HostKernels KZERO_HOST_KERNELS = {
       update_lamb<float, float>, update_lamb<double, double>}},
     {trust<float>, trust<float>, trust<float>, trust<double>},
     {widen<float16>, widen<bfloat16>},
-    {narrow<float16>, narrow<bfloat16>}};
+    {narrow<float16>, narrow<bfloat16>},
+    sum_words};
 
 }  // namespace kzero::detail
