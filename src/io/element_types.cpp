@@ -37,13 +37,4 @@ ElementTypes::ElementTypes() {
   types_[static_cast<std::size_t>(DType::float64)] = copy_of(H5T_IEEE_F64LE);
 }
 
-std::optional<DType> ElementTypes::find(hid_t type) const {
-  for (const DType dtype :
-       {DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
-    if (check_hdf5(H5Tequal(type, (*this)[dtype]), "H5Tequal") > 0)
-      return dtype;
-  }
-  return std::nullopt;
-}
-
 }  // namespace kzero::detail

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <kzero/dtype.hpp>
-#include <optional>
 
 #include "io/hdf5_call.hpp"
 
@@ -21,9 +20,6 @@ class ElementTypes {
   hid_t operator[](DType dtype) const {
     return types_[static_cast<std::size_t>(dtype)].get();
   }
-
-  /// Which of them an HDF5 type is, if any.
-  std::optional<DType> find(hid_t type) const;
 
  private:
   std::array<Handle, 4> types_;

@@ -18,34 +18,6 @@ namespace kzero::detail {
 /// itself has one, of exactly its length. Marked as UTF-8 where it is.
 Handle string_type(std::string_view text);
 
-/// Where HDF5 puts the strings that it reads.
-class StringBuffer {
- public:
-  /// Throws CheckpointError when the type is no string.
-  StringBuffer(hid_t type, std::int64_t count);
-  ~StringBuffer();
-  StringBuffer(const StringBuffer&) = delete;
-  StringBuffer& operator=(const StringBuffer&) = delete;
-
-  void* data();
-  std::vector<std::string> strings() const;
-
- private:
-  std::size_t count_ = 0;
-  std::size_t width_ = 0;  // 0: of any length
-  std::vector<char> fixed_;
-  std::vector<char*> variable_;
-};
-
-/// Reads count strings by read(void*).
-template <class Read>
-std::vector<std::string> take_strings(hid_t type, std::int64_t count,
-                                      Read&& read) {
-  StringBuffer buffer(type, count);
-  if (count > 0) read(buffer.data());
-  return buffer.strings();
-}
-
 /// Writes strings that all go with the type by write(const void*).
 template <class Write>
 void give_strings(hid_t type, std::span<const std::string> texts,
@@ -66,19 +38,5 @@ void write_attribute(hid_t object, const std::string& name,
                      std::string_view value);
 void write_attribute(hid_t object, const std::string& name,
                      std::span<const std::int64_t> values);
-
-/// Gives an integer attribute, which must exist, another value.
-void rewrite_attribute(hid_t object, const std::string& name,
-                       std::int64_t value);
-
-bool has_attribute(hid_t object, const std::string& name);
-std::vector<std::string> attribute_names(hid_t object);
-
-/// These throw CheckpointError when the attribute is missing or of another
-/// type or shape: HDF5 converts nothing.
-std::int64_t read_integer(hid_t object, const std::string& name);
-std::vector<std::int64_t> read_integers(hid_t object, const std::string& name);
-double read_number(hid_t object, const std::string& name);
-std::string read_text(hid_t object, const std::string& name);
 
 }  // namespace kzero::detail

@@ -3,9 +3,7 @@
 
 #include "io/hdf5_objects.hpp"
 
-#include <kzero/error.hpp>
-
-#include "core/message.hpp"
+#include <vector>
 
 namespace kzero::detail {
 
@@ -18,16 +16,6 @@ Handle utf8_link() {
   check_hdf5(H5Pset_char_encoding(list.get(), H5T_CSET_UTF8),
              "H5Pset_char_encoding");
   return list;
-}
-
-extern "C" herr_t take_name(hid_t, const char* name, const H5L_info_t*,
-                            void* names) {
-  try {
-    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
-    return 0;
-  } catch (...) {
-    return -1;
-  }
 }
 
 }  // namespace
@@ -46,46 +34,12 @@ Handle create_group(hid_t parent, const std::string& link) {
              H5Gclose, "H5Gcreate");
 }
 
-Handle open_group(hid_t parent, const std::string& link) {
-  return own(H5Gopen2(parent, link.c_str(), H5P_DEFAULT), H5Gclose, "H5Gopen");
-}
-
-bool has_link(hid_t group, const std::string& link) {
-  return check_hdf5(H5Lexists(group, link.c_str(), H5P_DEFAULT), "H5Lexists") >
-         0;
-}
-
-std::vector<std::string> link_names(hid_t group) {
-  const Handle list =
-      own(H5Gget_create_plist(group), H5Pclose, "H5Gget_create_plist");
-  unsigned order = 0;
-  check_hdf5(H5Pget_link_creation_order(list.get(), &order),
-             "H5Pget_link_creation_order");
-  std::vector<std::string> names;
-  const bool by_order = (order & H5P_CRT_ORDER_TRACKED) != 0;
-  check_hdf5(H5Literate(group, by_order ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME,
-                        H5_ITER_INC, nullptr, take_name, &names),
-             "H5Literate");
-  return names;
-}
-
 Handle make_space(std::span<const std::int64_t> extents) {
   if (extents.empty()) return own(H5Screate(H5S_SCALAR), H5Sclose, "H5Screate");
   const std::vector<hsize_t> sizes(extents.begin(), extents.end());
   return own(
       H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr),
       H5Sclose, "H5Screate_simple");
-}
-
-std::vector<std::int64_t> extents_of(hid_t space) {
-  if (H5Sget_simple_extent_type(space) == H5S_NULL)
-    throw CheckpointError("a dataspace is null");
-  const int rank =
-      check_hdf5(H5Sget_simple_extent_ndims(space), "H5Sget_simple_extent");
-  std::vector<hsize_t> sizes(static_cast<std::size_t>(rank));
-  check_hdf5(H5Sget_simple_extent_dims(space, sizes.data(), nullptr),
-             "H5Sget_simple_extent");
-  return {sizes.begin(), sizes.end()};
 }
 
 Handle create_dataset(hid_t parent, const std::string& link, hid_t type,
@@ -104,10 +58,6 @@ Handle create_dataset(hid_t parent, const std::string& link, hid_t type,
   return own(H5Dcreate2(parent, link.c_str(), type, space.get(),
                         utf8_link().get(), list.get(), H5P_DEFAULT),
              H5Dclose, "H5Dcreate");
-}
-
-Handle open_dataset(hid_t parent, const std::string& link) {
-  return own(H5Dopen2(parent, link.c_str(), H5P_DEFAULT), H5Dclose, "H5Dopen");
 }
 
 std::int64_t place_of(hid_t dataset) {

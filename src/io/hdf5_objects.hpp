@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "io/hdf5_call.hpp"
 
@@ -16,23 +15,14 @@ namespace kzero::detail {
 /// A group that remembers the order in which its members were created.
 /// Link names are UTF-8 without NUL.
 Handle create_group(hid_t parent, const std::string& link);
-Handle open_group(hid_t parent, const std::string& link);
-bool has_link(hid_t group, const std::string& link);
-
-/// Names of the group's links, in the order of creation where the group
-/// remembers it, else by name.
-std::vector<std::string> link_names(hid_t group);
 
 /// A dataspace of these extents; scalar when there are none.
 Handle make_space(std::span<const std::int64_t> extents);
-/// Throws CheckpointError for a null dataspace.
-std::vector<std::int64_t> extents_of(hid_t space);
 
 /// A contiguous dataset whose place in the file is fixed at once. Nothing is
 /// written.
 Handle create_dataset(hid_t parent, const std::string& link, hid_t type,
                       std::span<const std::int64_t> extents);
-Handle open_dataset(hid_t parent, const std::string& link);
 
 /// Its first byte in the file; 0 where it has none.
 std::int64_t place_of(hid_t dataset);

@@ -104,11 +104,31 @@ TEST_F(CheckpointErrors, OfAFullDiskLeaveTheOldFile) {
   load_checkpoint(optimizer, folder / "c.h5");
 }
 
+// On another rank than the one that has made the file.
+TEST_F(CheckpointErrors, OfAFullDiskOfTheLastRank) {
+  const int ranks = optimizer.communicator()->size();
+  if (ranks == 1) return;
+  save_checkpoint(optimizer, folder / "c.h5");
+  const std::string old = file_bytes(folder / "c.h5");
+  {
+    std::unique_ptr<FileSizeLimit> full;
+    if (optimizer.communicator()->rank() == ranks - 1)
+      full = std::make_unique<FileSizeLimit>(4096);
+    EXPECT_TRUE(says(save_error(folder / "c.h5"),
+                     {"c.h5", "File too large", "writing stopped at byte",
+                      "untouched", "found on rank"}));
+  }
+  EXPECT_EQ(file_bytes(folder / "c.h5"), old);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"c.h5"});
+  expect_training_goes_on();
+}
+
 TEST_F(CheckpointErrors, OfFilesThatAreNone) {
   EXPECT_TRUE(says(load_error(folder / "none.h5"),
                    {"none.h5", "No such file or directory"}));
   if (root) write_bytes(folder / "text", "hello");
-  EXPECT_TRUE(says(load_error(folder / "text"), {"text", "no kzero checkpoint"}));
+  EXPECT_TRUE(
+      says(load_error(folder / "text"), {"text", "no kzero checkpoint"}));
   save_checkpoint(optimizer, folder / "c.h5");
   if (root)
     std::filesystem::resize_file(

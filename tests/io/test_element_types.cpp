@@ -36,17 +36,6 @@ TEST(ElementTypes, AreTheIeeeLayouts) {
   EXPECT_GT(H5Tequal(types[DType::float64], H5T_IEEE_F64LE), 0);
 }
 
-TEST(ElementTypes, AreFoundAgain) {
-  const ElementTypes types;
-  const ElementTypes others;
-  for (const DType dtype :
-       {DType::float16, DType::bfloat16, DType::float32, DType::float64})
-    EXPECT_EQ(types.find(others[dtype]), dtype);
-  EXPECT_EQ(types.find(H5T_IEEE_F32BE), std::nullopt);
-  EXPECT_EQ(types.find(H5T_STD_I16LE), std::nullopt);
-  EXPECT_EQ(types.find(H5T_C_S1), std::nullopt);
-}
-
 // HDF5's own conversion knows the value of every code: what h5py shows.
 TEST(ElementTypes, MeanTheSameNumbersToHdf5) {
   const ElementTypes types;
