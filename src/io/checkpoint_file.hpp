@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -84,6 +86,13 @@ class CheckpointReader final : public ArraySource {
   /// Reads all elements of one array, which must have this shape and type.
   void read(const ParameterLayout& parameter, const ArrayLayout& array,
             void* data) const override;
+
+  /// Calls f(first byte, bytes) for all of an array, piece by piece, and throws
+  /// at the end when they are not as they were written.
+  void read_pieces(
+      ArrayIndex index,
+      const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
+      const;
 
   /// Reads all arrays and throws for the first that is not as it was written.
   void verify_arrays() const;

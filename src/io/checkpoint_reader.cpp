@@ -158,25 +158,33 @@ void CheckpointReader::read(const ParameterLayout& parameter,
   });
 }
 
-void CheckpointReader::verify_arrays() const {
+void CheckpointReader::read_pieces(
+    ArrayIndex index,
+    const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
+    const {
   naming_path(path_, [&] {
-    std::vector<std::byte> buffer(static_cast<std::size_t>(piece));
-    for (std::size_t i = 0; i < stored_.arrays.size(); ++i) {
-      const ParameterLayout& parameter = layout().parameters[i];
-      for (std::size_t k = 0; k < stored_.arrays[i].size(); ++k) {
-        const StoredArray& stored = stored_.arrays[i][k];
-        const ArrayLayout& array = parameter.arrays[k];
-        const std::int64_t bytes = array_bytes(parameter, array.dtype);
-        std::uint64_t sum = 0;
-        for (std::int64_t done = 0; done < bytes; done += piece) {
-          const std::int64_t count = std::min(piece, bytes - done);
-          read_bytes(stored.place + done, buffer.data(), count);
-          sum += checksum(done, buffer.data(), count);
-        }
-        if (sum != stored.sum) throw CheckpointError(damage(parameter, array));
-      }
+    const ParameterLayout& parameter = layout().parameters[index.parameter];
+    const ArrayLayout& array = parameter.arrays[index.array];
+    const StoredArray& stored = stored_.arrays[index.parameter][index.array];
+    const std::int64_t bytes = array_bytes(parameter, array.dtype);
+    std::vector<std::byte> buffer(
+        static_cast<std::size_t>(std::min(piece, bytes)));
+    std::uint64_t sum = 0;
+    for (std::int64_t done = 0; done < bytes; done += piece) {
+      const std::int64_t count = std::min(piece, bytes - done);
+      read_bytes(stored.place + done, buffer.data(), count);
+      if (verify_ == Verify::yes) sum += checksum(done, buffer.data(), count);
+      f(done, std::span(buffer).first(static_cast<std::size_t>(count)));
     }
+    if (verify_ == Verify::yes && sum != stored.sum)
+      throw CheckpointError(damage(parameter, array));
   });
+}
+
+void CheckpointReader::verify_arrays() const {
+  for (std::size_t i = 0; i < stored_.arrays.size(); ++i)
+    for (std::size_t k = 0; k < stored_.arrays[i].size(); ++k)
+      read_pieces({i, k}, [](std::int64_t, std::span<const std::byte>) {});
 }
 
 }  // namespace kzero::detail
