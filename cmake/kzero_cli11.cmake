@@ -10,7 +10,7 @@ if(NOT TARGET CLI11::CLI11)
   if(NOT KZERO_CLI11_INCLUDE_DIR)
     message(
       FATAL_ERROR
-        "KZERO_BUILD_BENCHMARKS=ON needs CLI11, and neither CLI11Config.cmake "
+        "KZERO_BUILD_TOOLS and KZERO_BUILD_BENCHMARKS need CLI11, and neither CLI11Config.cmake "
         "nor CLI/CLI.hpp was found: install it (libcli11-dev), or name the "
         "folder that CLI is in by -DKZERO_CLI11_INCLUDE_DIR=<folder>.")
   endif()
