@@ -46,7 +46,7 @@ struct CheckpointOptions {
   /// then survives that the machine stops, and not only that the job does.
   bool durable = true;
   /// Whether the text file "latest" in the same folder is made to name this
-  /// file, for load_latest.
+  /// file, for load_latest. Then the file itself cannot have this name.
   bool latest = true;
   /// Of the folder's complete checkpoints whose names differ from this one in
   /// digits alone, all but the newest so many are removed, after this one is
@@ -150,8 +150,8 @@ CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
                                   const LoadOptions& options = {});
 
 /// Collective. Loads the newest checkpoint of a folder that is complete and has
-/// the right checksums: the one that the file "latest" names, else the one with
-/// the most steps, and so on. What it passes over, it says in the content and
+/// the right checksums: the one that the file "latest" names, else the one that
+/// was saved last, and so on. What it passes over, it says in the content and
 /// in a warning of rank 0. Nothing where the folder has no checkpoint at all.
 /// Throws as load_checkpoint; when none of several can be loaded; and for one
 /// that is in order and does not fit the model: an older one would hide that.

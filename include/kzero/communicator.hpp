@@ -190,6 +190,7 @@ class Communicator {
 
   /// Sums over the ranks, added in rank order: the same bits on every rank.
   void all_reduce_sum(std::span<double> values, Subject);
+  /// Modulo 2^64.
   void all_reduce_sum(std::span<std::int64_t> values, Subject);
   void all_reduce(std::span<std::int64_t> values, Extremum, Subject);
 };

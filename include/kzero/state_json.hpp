@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // The optimizer's state, but for the arrays, as JSON: for programs that store
-// parameters and moments themselves. docs/checkpoint_format.md describes the text.
+// parameters and moments themselves. docs/checkpoint_format.md describes the
+// text.
 #pragma once
 
 #include <kzero/sharded_optimizer.hpp>

@@ -43,7 +43,12 @@ void all_reduce_with(Communicator& communicator, std::span<T> values,
   } while (!values.empty());
 }
 
-constexpr auto add = [](auto a, auto b) { return a + b; };
+constexpr auto add = [](double a, double b) { return a + b; };
+// Modulo 2^64.
+constexpr auto add_integers = [](std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) +
+                                   static_cast<std::uint64_t>(b));
+};
 
 }  // namespace
 
@@ -53,7 +58,7 @@ void Communicator::all_reduce_sum(std::span<double> values, Subject subject) {
 
 void Communicator::all_reduce_sum(std::span<std::int64_t> values,
                                   Subject subject) {
-  all_reduce_with(*this, values, subject, add);
+  all_reduce_with(*this, values, subject, add_integers);
 }
 
 void Communicator::all_reduce(std::span<std::int64_t> values, Extremum extremum,

@@ -3,7 +3,10 @@
 
 #include "io/background_save.hpp"
 
+#include <mpi.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <kzero/error.hpp>
 #include <list>
@@ -29,7 +32,7 @@ constexpr std::int64_t alignment = 64;
 struct UnderWay {
   std::mutex mutex;
   std::list<std::shared_ptr<BackgroundSave>> all;
-  bool at_finalize = false;
+  bool at_end = false;
 };
 
 UnderWay& under_way() {
@@ -62,13 +65,33 @@ void end_all() {
   }
 }
 
+/// A communicator of one rank can do without MPI.
+bool is_mpi_there() {
+  int begun = 0;
+  int ended = 0;
+  return MPI_Initialized(&begun) == MPI_SUCCESS && begun != 0 &&
+         MPI_Finalized(&ended) == MPI_SUCCESS && ended == 0;
+}
+
 void remember(std::shared_ptr<BackgroundSave> save) {
   const std::lock_guard lock(under_way().mutex);
-  if (!under_way().at_finalize) {
-    call_at_finalize(end_all);
-    under_way().at_finalize = true;
+  if (!under_way().at_end) {
+    if (is_mpi_there())
+      call_at_finalize(end_all);
+    else
+      static_cast<void>(std::atexit(end_all));
+    under_way().at_end = true;
   }
   under_way().all.push_back(std::move(save));
+}
+
+std::shared_ptr<std::byte> memory_for(std::int64_t bytes) {
+  try {
+    return {static_cast<std::byte*>(allocate_aligned(bytes)), free_aligned};
+  } catch (const Error&) {
+    throw Error(concat("save_checkpoint_async: no memory for a copy of ", bytes,
+                       " bytes: use save_checkpoint, or more ranks"));
+  }
 }
 
 }  // namespace
@@ -80,6 +103,7 @@ BackgroundSave::BackgroundSave(ShardedOptimizer& optimizer,
   if (!file_.is_direct()) {
     file_.gather(optimizer);
     file_.commit();
+    file_.let_go();
     is_over_ = true;
     return;
   }
@@ -116,8 +140,11 @@ void BackgroundSave::copy(ShardedOptimizer& optimizer) {
     memory_ = std::move(before->memory_);
     memory_bytes_ = std::exchange(before->memory_bytes_, 0);
   } else {
-    if (before != nullptr) before->memory_ = nullptr;
-    memory_ = {static_cast<std::byte*>(allocate_aligned(bytes)), free_aligned};
+    if (before != nullptr) {
+      before->memory_ = nullptr;
+      before->memory_bytes_ = 0;
+    }
+    memory_ = memory_for(bytes);
     memory_bytes_ = bytes;
   }
   OptimizerAccess::for_each(
@@ -162,17 +189,24 @@ void BackgroundSave::end() {
 
 void BackgroundSave::finish() {
   if (thread_.joinable()) thread_.join();
+  const auto over = [this](std::string why) {
+    error_ = std::move(why);
+    file_.let_go();
+    is_over_ = true;
+    forget(this);
+  };
   try {
     file_.end_parts(std::move(sums_), problem_);
     file_.commit();
   } catch (const CheckpointError& error) {
-    error_ = error.what();
     if (file_.communicator().rank() == 0)
-      log(LogLevel::warning, concat("save_checkpoint_async: ", error_));
+      log(LogLevel::warning, concat("save_checkpoint_async: ", error.what()));
+    return over(error.what());
+  } catch (const std::exception& error) {
+    over(error.what());
+    throw;
   }
-  file_.give_up();
-  is_over_ = true;
-  forget(this);
+  over("");
 }
 
 bool is_saving(ShardedOptimizer& optimizer) {
@@ -184,8 +218,8 @@ std::shared_ptr<BackgroundSave> start_saving(ShardedOptimizer& optimizer,
                                              const std::filesystem::path& path,
                                              const CheckpointOptions& options) {
   auto save = std::make_shared<BackgroundSave>(optimizer, path, options);
-  OptimizerAccess::pending_call(optimizer) = save;
   if (!save->is_over()) remember(save);
+  OptimizerAccess::pending_call(optimizer) = save;
   return save;
 }
 

@@ -5,6 +5,7 @@
 // ranks that write, and from those that read, is the engine's business.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -68,6 +69,8 @@ class CheckpointWriter final : public ArraySink {
 
 /// Whether checksums of arrays are looked at. Those of all else always are.
 enum class Verify { no, yes };
+/// Whether the caller's arrays are read at once.
+enum class UserArrays { left_out, read };
 
 /// An existing file. All members throw CheckpointError. Any thread may read.
 class CheckpointReader final : public ArraySource {
@@ -75,7 +78,8 @@ class CheckpointReader final : public ArraySource {
   /// Throws for what is not a complete kzero file of a known version with
   /// checksums that are right.
   explicit CheckpointReader(const std::filesystem::path& path,
-                            Verify verify = Verify::yes);
+                            Verify verify = Verify::yes,
+                            UserArrays user_arrays = UserArrays::read);
 
   const FileLayout& layout() const { return stored_.layout; }
   const StoredLayout& stored() const { return stored_; }
@@ -88,7 +92,7 @@ class CheckpointReader final : public ArraySource {
             void* data) const override;
 
   /// Calls f(first byte, bytes) for all of an array, piece by piece, and throws
-  /// at the end when they are not as they were written.
+  /// at the end when they are not as they were written; whatever verify was.
   void read_pieces(
       ArrayIndex index,
       const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
@@ -97,13 +101,18 @@ class CheckpointReader final : public ArraySource {
   /// Reads all arrays and throws for the first that is not as it was written.
   void verify_arrays() const;
 
+  /// Whether an array was not as it was written, or could not be read.
+  bool is_damaged() const { return damaged_; }
+
  private:
   void read_user_arrays();
+  void check(ArrayIndex index, std::uint64_t sum) const;
   void verify_metadata() const;
   void read_bytes(std::int64_t place, void* data, std::int64_t bytes) const;
 
   std::filesystem::path path_;
   Verify verify_;
+  mutable std::atomic<bool> damaged_ = false;
   OpenFile file_;
   std::string header_text_;
   FileHeader header_;

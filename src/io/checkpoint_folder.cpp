@@ -10,7 +10,7 @@
 #include <kzero/error.hpp>
 #include <optional>
 #include <system_error>
-#include <utility>
+#include <tuple>
 
 #include "core/message.hpp"
 #include "io/checkpoint_file.hpp"
@@ -21,34 +21,41 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* latest_name = "latest";
 constexpr std::int64_t longest_name = 4096;
 
 /// A complete checkpoint.
 struct Found {
   fs::path path;
+  std::string created;
   std::int64_t step = 0;
-  fs::file_time_type written;
 };
 
 std::optional<Found> found(const fs::path& path, std::string* problem) {
   try {
-    const CheckpointReader reader(path);
-    return Found{path, reader.layout().content.step, fs::last_write_time(path)};
+    const CheckpointReader reader(path, Verify::yes, UserArrays::left_out);
+    const CheckpointContent& content = reader.layout().content;
+    return Found{path, content.created, content.step};
   } catch (const std::exception& error) {
     if (problem != nullptr) *problem = error.what();
     return std::nullopt;
   }
 }
 
-/// Whether it may be a checkpoint, by its first bytes; unfinished ones are.
-bool looks_like_one(const fs::path& path) {
-  constexpr std::string_view first = "kzero ";
+bool begins_with(const fs::path& path, std::string_view first) {
   std::string begin(first.size(), '\0');
   const OpenFile file(path, O_RDONLY);
   return file.is_open() &&
          file.read(0, begin.data(), std::ssize(begin)).error == 0 &&
          begin == first;
+}
+
+/// Whether it may be a checkpoint; unfinished ones are.
+bool looks_like_one(const fs::path& path) {
+  return begins_with(path, "kzero ");
+}
+
+bool is_unfinished(const fs::path& path) {
+  return begins_with(path, "kzero unfinished ");
 }
 
 std::vector<fs::path> files_in(const fs::path& folder) {
@@ -70,7 +77,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 void sort_newest_first(std::vector<Found>& files) {
   std::ranges::stable_sort(
       files, std::ranges::greater(),
-      [](const Found& each) { return std::pair(each.step, each.written); });
+      [](const Found& each) { return std::tie(each.created, each.step); });
 }
 
 std::string named_latest(const fs::path& folder) {
@@ -101,7 +108,14 @@ std::string series_of(const fs::path& file) {
 }  // namespace
 
 void point_to_latest(const fs::path& file, Durable durable) {
-  NewFile latest(file.parent_path() / latest_name);
+  std::error_code ignored;
+  const fs::path place = file.parent_path() / latest_name;
+  const fs::file_status status = fs::symlink_status(place, ignored);
+  if (fs::exists(status) &&
+      (!fs::is_regular_file(status) ||
+       fs::file_size(place, ignored) > std::uintmax_t{longest_name}))
+    throw_not_written(place, 0, "what stands there is not a file of a name");
+  NewFile latest(place);
   const std::string text = file.filename().string() + "\n";
   latest.reserve(0);  // without the mark
   latest.write(0, text.data(), std::ssize(text));
@@ -120,18 +134,22 @@ LatestFiles latest_files(const fs::path& folder) {
     const bool is_named = path.filename() == named;
     if (!is_named && !looks_like_one(path)) continue;
     std::string problem;
-    std::optional<Found> file = found(path, &problem);
-    if (!file)
+    const std::optional<Found> file = found(path, &problem);
+    if (!file) {
       pass_over(problem);
-    else if (is_named)
+      latest.has_lost |= is_named || !is_unfinished(path);
+    } else if (is_named) {
       latest.files.push_back(path);
-    else
+    } else {
       others.push_back(*file);
+    }
   }
   std::error_code ignored;
-  if (!named.empty() && !fs::exists(folder / named, ignored))
+  if (!named.empty() && !fs::exists(folder / named, ignored)) {
+    latest.has_lost = true;
     pass_over(concat("\"latest\" names ", detail::quoted(named),
                      ", which is not there"));
+  }
   sort_newest_first(others);
   for (const Found& each : others) latest.files.push_back(each.path);
   return latest;

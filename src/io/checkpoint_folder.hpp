@@ -13,8 +13,11 @@
 
 namespace kzero::detail {
 
+inline constexpr const char* latest_name = "latest";
+
 /// Makes the text file "latest" in the file's folder name this file. Throws
-/// CheckpointError, and leaves what stood there.
+/// CheckpointError, and leaves what stood there; where that is no such text, it
+/// is not replaced.
 void point_to_latest(const std::filesystem::path& file, Durable durable);
 
 /// What can be loaded from a folder: first the file that "latest" names, then
@@ -23,6 +26,9 @@ void point_to_latest(const std::filesystem::path& file, Durable durable);
 struct LatestFiles {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> passed_over;
+  /// Whether one of these was a checkpoint once, or is named as the latest, and
+  /// not merely left unfinished.
+  bool has_lost = false;
 };
 
 /// Throws CheckpointError when the folder cannot be read.

@@ -74,7 +74,7 @@ std::string damage(const ParameterLayout& parameter, const ArrayLayout& array) {
 }
 
 CheckpointReader::CheckpointReader(const std::filesystem::path& path,
-                                   Verify verify)
+                                   Verify verify, UserArrays user_arrays)
     : path_(path), verify_(verify), finder_(stored_.layout) {
   naming_path(path_, [&] {
     file_ = open_for_reading(path_);
@@ -85,20 +85,21 @@ CheckpointReader::CheckpointReader(const std::filesystem::path& path,
     if (checksum(0, manifest.data(), std::ssize(manifest)) !=
         header_.manifest_sum)
       throw CheckpointError("its manifest is damaged");
-    stored_ = read_manifest(manifest, header_.file_bytes);
+    stored_ = read_manifest(manifest, header_);
     finder_ = ArrayFinder(stored_.layout);
     verify_metadata();
-    read_user_arrays();
+    if (user_arrays == UserArrays::read) read_user_arrays();
   });
 }
 
 void CheckpointReader::read_bytes(std::int64_t place, void* data,
                                   std::int64_t bytes) const {
   const OpenFile::Outcome outcome = file_.read(place, data, bytes);
-  if (outcome.error != 0)
-    throw CheckpointError(concat("reading stopped at byte ", outcome.place,
-                                 " of ", header_.file_bytes, ": ",
-                                 error_text(outcome.error)));
+  if (outcome.error == 0) return;
+  damaged_ = true;
+  throw CheckpointError(concat("reading stopped at byte ", outcome.place,
+                               " of ", header_.file_bytes, ": ",
+                               error_text(outcome.error)));
 }
 
 void CheckpointReader::verify_metadata() const {
@@ -153,9 +154,15 @@ void CheckpointReader::read(const ParameterLayout& parameter,
       read_bytes(stored.place + done, to + done, count);
       if (verify_ == Verify::yes) sum += checksum(done, to + done, count);
     }
-    if (verify_ == Verify::yes && sum != stored.sum)
-      throw CheckpointError(damage(parameter, array));
+    if (verify_ == Verify::yes) check(index, sum);
   });
+}
+
+void CheckpointReader::check(ArrayIndex index, std::uint64_t sum) const {
+  if (sum == stored_.arrays[index.parameter][index.array].sum) return;
+  damaged_ = true;
+  const ParameterLayout& parameter = layout().parameters[index.parameter];
+  throw CheckpointError(damage(parameter, parameter.arrays[index.array]));
 }
 
 void CheckpointReader::read_pieces(
@@ -173,11 +180,10 @@ void CheckpointReader::read_pieces(
     for (std::int64_t done = 0; done < bytes; done += piece) {
       const std::int64_t count = std::min(piece, bytes - done);
       read_bytes(stored.place + done, buffer.data(), count);
-      if (verify_ == Verify::yes) sum += checksum(done, buffer.data(), count);
+      sum += checksum(done, buffer.data(), count);
       f(done, std::span(buffer).first(static_cast<std::size_t>(count)));
     }
-    if (verify_ == Verify::yes && sum != stored.sum)
-      throw CheckpointError(damage(parameter, array));
+    check(index, sum);
   });
 }
 

@@ -47,41 +47,45 @@ RestoredNumbers numbers_of(const ShardedOptimizer& optimizer,
 /// Collective. What one rank finds, all throw.
 class Load {
  public:
-  Load(ShardedOptimizer& optimizer, const std::filesystem::path& path,
-       const LoadOptions& options)
+  Load(ShardedOptimizer& optimizer, const LoadOptions& options)
       : optimizer_(optimizer),
         options_(options),
-        status_(*optimizer.communicator(), "load") {
-    model_ = layout_of(optimizer, {});
+        status_(*optimizer.communicator(), "load") {}
+
+  /// Reads and decides everything but the arrays.
+  void open(const std::filesystem::path& path) {
+    model_ = layout_of(optimizer_, {});
+    bool is_readable = false;
     status_.attempt([&] {
-      reader_.emplace(path, options.verify ? Verify::yes : Verify::no);
+      reader_.emplace(path, options_.verify ? Verify::yes : Verify::no);
+      is_readable = true;
       numbers_ =
-          numbers_of(optimizer, model_, reader_->layout(), options, path);
+          numbers_of(optimizer_, model_, reader_->layout(), options_, path);
       share_file(path);
     });
-    status_.share();
+    try {
+      status_.share();
+    } catch (const CheckpointError&) {
+      damaged_ = from_root(!is_readable);
+      throw;
+    }
+    detail::broadcast(communicator(), numbers_, subject(), status_.root());
+    detail::broadcast(communicator(), shared_, subject(), status_.root());
   }
 
   /// Whether what is wrong is the file.
   bool is_damaged() const { return damaged_; }
+  /// Whether arrays may have been overwritten.
+  bool has_begun() const { return begun_; }
 
   const RestoredNumbers& run() {
-    detail::broadcast(communicator(), numbers_, subject(), status_.root());
-    OptimizerAccess::run(optimizer_, [&] {
-      detail::broadcast(communicator(), shared_, subject(), status_.root());
-      OpenFile file = open_same();
-      if (is_direct(communicator(), subject(), options_.engine, file.is_open(),
-                    shared_.path)) {
-        read(file);
-      } else {
-        const ScatterRoot root{&model_, reader_ ? &*reader_ : nullptr,
-                               &numbers_.sources};
-        damaged_ = true;
-        scatter_arrays(optimizer_, status_.is_root() ? root : ScatterRoot(),
-                       numbers_.loaded, status_);
-        damaged_ = false;
-      }
-    });
+    const OpenFile file = open_same();
+    begun_ = true;
+    if (is_direct(communicator(), subject(), options_.engine, file.is_open(),
+                  shared_.path))
+      read(file);
+    else
+      scatter();
     restore(optimizer_, numbers_);
     return numbers_;
   }
@@ -89,6 +93,25 @@ class Load {
  private:
   Communicator& communicator() { return *optimizer_.communicator(); }
   Subject subject() const { return {status_.operation()}; }
+
+  /// Collective.
+  bool from_root(bool value) {
+    std::int64_t number = value ? 1 : 0;
+    communicator().broadcast(&number, sizeof number, status_.root(), subject());
+    return number != 0;
+  }
+
+  void scatter() {
+    try {
+      const ScatterRoot root{&model_, reader_ ? &*reader_ : nullptr,
+                             &numbers_.sources};
+      scatter_arrays(optimizer_, status_.is_root() ? root : ScatterRoot(),
+                     numbers_.loaded, status_);
+    } catch (const CheckpointError&) {
+      damaged_ = from_root(reader_ && reader_->is_damaged());
+      throw;
+    }
+  }
 
   /// On the root.
   void share_file(const std::filesystem::path& path) {
@@ -133,13 +156,13 @@ class Load {
     } catch (const std::exception& error) {
       problem = error.what();
     }
-    damaged_ = true;
     share_problem(communicator(), subject(), problem, partly_loaded);
     if (options_.verify) {
       communicator().all_reduce_sum(sums, subject());
+      damaged_ = true;
       verify(sums);
+      damaged_ = false;
     }
-    damaged_ = false;
     hand_out_values();
   }
 
@@ -175,6 +198,13 @@ class Load {
   void hand_out_value(std::int64_t bucket, ParameterId id) {
     const ShardTable shards = optimizer_.plan().shards(bucket);
     const Range all = in_bucket(bucket, id);
+    // What is frozen the root has read.
+    if (bucket >= optimizer_.plan().trained_buckets()) {
+      if (all.size() > 0)
+        OptimizerAccess::broadcast_values(optimizer_, bucket, all,
+                                          status_.root(), status_.operation());
+      return;
+    }
     for (int rank = 0; rank < communicator().size(); ++rank) {
       const Range part = intersect(all, shards.range(rank));
       if (part.size() > 0)
@@ -211,15 +241,22 @@ class Load {
   RestoredNumbers numbers_;
   SharedFile shared_;
   bool damaged_ = false;
+  bool begun_ = false;
 };
 
-CheckpointContent finish_load(Load& load, const char* name,
-                              const std::filesystem::path& path) {
-  const RestoredNumbers& numbers = load.run();
-  for (const std::string& warning : numbers.warnings)
-    log(LogLevel::warning,
-        concat(name, ", ", detail::quoted(path.string()), ": ", warning));
-  return numbers.content;
+CheckpointContent run_load(ShardedOptimizer& optimizer, Load& load,
+                           const char* name,
+                           const std::filesystem::path& path) {
+  CheckpointContent content;
+  OptimizerAccess::run(optimizer, [&] {
+    load.open(path);
+    const RestoredNumbers& numbers = load.run();
+    for (const std::string& warning : numbers.warnings)
+      log(LogLevel::warning,
+          concat(name, ", ", detail::quoted(path.string()), ": ", warning));
+    content = numbers.content;
+  });
+  return content;
 }
 
 /// Collective. Root's list, on every rank.
@@ -238,8 +275,8 @@ CheckpointContent load_checkpoint(ShardedOptimizer& optimizer,
                                   const std::filesystem::path& path,
                                   const LoadOptions& options) {
   begin_collective_call(optimizer, "load_checkpoint", 0, options);
-  Load load(optimizer, path, options);
-  return finish_load(load, "load_checkpoint", path);
+  Load load(optimizer, options);
+  return run_load(optimizer, load, "load_checkpoint", path);
 }
 
 std::optional<CheckpointContent> load_latest(
@@ -251,18 +288,30 @@ std::optional<CheckpointContent> load_latest(
   RootStatus status(communicator, name);
   std::vector<std::string> files;
   std::vector<std::string> passed_over;
+  std::int64_t has_lost = 0;
+  bool is_partly_loaded = false;
   status.attempt([&] {
     LatestFiles latest = latest_files(folder);
+    has_lost = latest.has_lost ? 1 : 0;
     for (const auto& file : latest.files) files.push_back(file.string());
     passed_over = std::move(latest.passed_over);
   });
   status.share();
   broadcast(communicator, files, {name}, status.root());
   broadcast(communicator, passed_over, {name}, status.root());
+  communicator.broadcast(&has_lost, sizeof has_lost, status.root(), {name});
   for (const std::string& file : files) {
-    Load load(optimizer, file, options);
+    Load load(optimizer, options);
     try {
-      CheckpointContent content = finish_load(load, name, file);
+      CheckpointContent content = run_load(optimizer, load, name, file);
+      // What an attempt before has overwritten stays so.
+      if (is_partly_loaded &&
+          !(content.missing.empty() && content.misshaped.empty()))
+        throw CheckpointError(
+            concat(name, " has loaded ", detail::quoted(file),
+                   ", which lacks parameters that a damaged file before it has "
+                   "overwritten",
+                   partly_loaded));
       content.path = file;
       content.passed_over = passed_over;
       if (communicator.rank() == 0)
@@ -271,10 +320,12 @@ std::optional<CheckpointContent> load_latest(
       return content;
     } catch (const CheckpointError& error) {
       if (!load.is_damaged()) throw;
+      is_partly_loaded |= load.has_begun();
       passed_over.emplace_back(error.what());
+      has_lost = 1;
     }
   }
-  if (passed_over.empty()) return std::nullopt;
+  if (has_lost == 0) return std::nullopt;
   std::string text =
       concat(name, ": the folder ", detail::quoted(folder.string()),
              " has no checkpoint that can be loaded:");

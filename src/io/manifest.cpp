@@ -20,6 +20,8 @@ namespace kzero::detail {
 namespace {
 
 constexpr std::string_view format_name = "kzero";
+// Some ten million arrays.
+constexpr std::int64_t largest_manifest = std::int64_t{1} << 30;
 constexpr std::string_view magic = "kzero checkpoint ";
 constexpr std::size_t sum_digits = 16;
 constexpr int hexadecimal = 16;
@@ -216,10 +218,13 @@ void require_names_once(const FileLayout& layout) {
   }
 }
 
-void require_apart(const StoredLayout& stored, std::int64_t file_bytes) {
+void require_apart(const StoredLayout& stored, const FileHeader& header) {
+  std::vector<Stretch> all = array_stretches(stored);
+  all.push_back({header.manifest_place, header.manifest_bytes});
+  std::ranges::sort(all, {}, &Stretch::place);
   std::int64_t end = header_bytes;
-  for (const Stretch& each : array_stretches(stored)) {
-    if (each.place < end || each.bytes > file_bytes - each.place)
+  for (const Stretch& each : all) {
+    if (each.place < end || each.bytes > header.file_bytes - each.place)
       throw InvalidArgument(
           concat("an array lies at byte ", each.place, " with ", each.bytes,
                  " bytes, where another one, the header or no file is"));
@@ -283,7 +288,7 @@ std::string manifest_text(const StoredLayout& stored) {
   return text;
 }
 
-StoredLayout read_manifest(std::string_view text, std::int64_t file_bytes) {
+StoredLayout read_manifest(std::string_view text, const FileHeader& header) {
   try {
     StoredLayout stored;
     read_head(JsonNode(parse_json(take_line(text)), ""), stored);
@@ -292,7 +297,7 @@ StoredLayout read_manifest(std::string_view text, std::int64_t file_bytes) {
           JsonNode(Json::parse(take_line(text)), concat("line ", line)),
           stored);
     require_names_once(stored.layout);
-    require_apart(stored, file_bytes);
+    require_apart(stored, header);
     return stored;
   } catch (const std::exception& error) {
     throw CheckpointError(concat("its manifest is not valid: ", error.what()));
@@ -350,7 +355,9 @@ FileHeader read_header(std::string_view text) {
         root.at("file_bytes").integer(), manifest.at("place").integer(),
         manifest.at("bytes").integer(), sum_of(manifest.at("checksum")),
         sum_of(root.at("metadata").at("checksum"))};
-    if (header.manifest_place < header_bytes || header.manifest_bytes < 0 ||
+    if (header.file_bytes < header_bytes ||
+        header.manifest_place < header_bytes || header.manifest_bytes < 0 ||
+        header.manifest_bytes > largest_manifest ||
         header.manifest_bytes > header.file_bytes - header.manifest_place)
       throw InvalidArgument("the manifest does not lie in the file");
     return header;

@@ -36,6 +36,16 @@ struct StoredArray {
   std::uint64_t sum = 0;
 };
 
+struct FileHeader {
+  std::int64_t file_bytes = 0;
+  std::int64_t manifest_place = 0;
+  std::int64_t manifest_bytes = 0;
+  std::uint64_t manifest_sum = 0;
+  /// Of all that is neither header, manifest nor an array, at its place in the
+  /// file.
+  std::uint64_t metadata_sum = 0;
+};
+
 struct StoredLayout {
   FileLayout layout;
   /// As in the layout: of each parameter, each array.
@@ -50,18 +60,8 @@ std::string manifest_text(const StoredLayout& stored);
 
 /// The reverse. User arrays have their extents, and no values yet. Throws
 /// CheckpointError for what is no manifest, and for arrays that would not lie
-/// in a file of this size one beside another.
-StoredLayout read_manifest(std::string_view text, std::int64_t file_bytes);
-
-struct FileHeader {
-  std::int64_t file_bytes = 0;
-  std::int64_t manifest_place = 0;
-  std::int64_t manifest_bytes = 0;
-  std::uint64_t manifest_sum = 0;
-  /// Of all that is neither header, manifest nor an array, at its place in the
-  /// file.
-  std::uint64_t metadata_sum = 0;
-};
+/// in the file one beside another.
+StoredLayout read_manifest(std::string_view text, const FileHeader& header);
 
 /// header_bytes of them.
 std::string header_text(const FileHeader& header);

@@ -37,8 +37,11 @@ class NewCheckpoint {
   bool is_direct() const { return is_direct_; }
   const SharedFile& shared() const { return shared_; }
   PartOfNewFile& part() { return part_; }
-  /// Removes what is there of the file, unless it has its name.
-  void give_up() { writer_.reset(); }
+  /// Closes the file, and removes what is there of it unless it has its name.
+  void let_go() {
+    writer_.reset();
+    part_ = PartOfNewFile();
+  }
   Durable durable() const { return durable_; }
   Communicator& communicator() const { return *communicator_; }
   Subject subject() const { return {status_.operation()}; }

@@ -37,11 +37,13 @@ std::string random_digits() {
 int set_aside([[maybe_unused]] int descriptor,
               [[maybe_unused]] std::int64_t bytes) noexcept {
 #if defined(__linux__)
-  int result = 0;
-  do {
+  // Where signals come often, some file systems begin anew each time.
+  int result = -1;
+  for (int i = 0; i < attempts && result != 0; ++i) {
     result = fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, bytes);
-  } while (result != 0 && errno == EINTR);
-  return result == 0 ? 0 : errno;
+    if (result != 0 && errno != EINTR) return errno;
+  }
+  return result == 0 ? 0 : EOPNOTSUPP;
 #else
   return EOPNOTSUPP;
 #endif
@@ -107,7 +109,7 @@ NewFile::NewFile(const std::filesystem::path& path) : path_(path) {
     temporary_ =
         folder / (name.substr(0, longest_name - suffix.size()) + suffix);
     mark_ = concat(unfinished, digits);
-    file_ = OpenFile(temporary_, O_RDWR | O_CREAT | O_EXCL);
+    file_ = OpenFile(temporary_, O_WRONLY | O_CREAT | O_EXCL);
     error = errno;
     if (!file_.is_open() && error != EEXIST) break;
   }
@@ -168,12 +170,15 @@ void NewFile::take_name(Durable durable) {
 PartOfNewFile::PartOfNewFile(std::filesystem::path path,
                              const std::filesystem::path& temporary,
                              const std::string& mark)
-    : path_(std::move(path)), file_(temporary, O_RDWR) {
+    : path_(std::move(path)) {
   std::string found(mark.size(), '\0');
-  if (file_.is_open() &&
-      (file_.read(0, found.data(), std::ssize(found)).error != 0 ||
-       found != mark))
-    file_ = OpenFile();
+  const OpenFile seen(temporary, O_RDONLY);
+  // Written through a descriptor that cannot read: a client of a network file
+  // system then sends these bytes, and not whole pages, of which another rank
+  // may write a part.
+  if (seen.is_open() &&
+      seen.read(0, found.data(), std::ssize(found)).error == 0 && found == mark)
+    file_ = OpenFile(temporary, O_WRONLY);
 }
 
 void PartOfNewFile::write(std::int64_t place, const void* data,

@@ -6,6 +6,7 @@
 
 #include "core/message.hpp"
 #include "io/background_save.hpp"
+#include "io/checkpoint_folder.hpp"
 #include "io/collective_call.hpp"
 #include "io/new_checkpoint.hpp"
 #include "optim/optimizer_access.hpp"
@@ -17,12 +18,17 @@ using namespace detail;
 namespace {
 
 void begin_save(ShardedOptimizer& optimizer, const char* name,
+                const std::filesystem::path& path,
                 const CheckpointOptions& options) {
   std::string problem;
   if (options.keep < 0)
     problem = concat(name, ": keep is ", options.keep,
                      ", expected 0 or more: give how many files stay, 0 for "
                      "all");
+  else if (options.latest && path.filename() == latest_name)
+    problem = concat(name, ": the file cannot be ", detail::quoted(latest_name),
+                     ", which names the newest one (expected another name): "
+                     "give another, or set CheckpointOptions::latest to false");
   else if (options.when_busy == WhenBusy::refuse && is_saving(optimizer))
     problem = concat(name,
                      ": the save before is still being written (expected it to "
@@ -40,7 +46,7 @@ void begin_save(ShardedOptimizer& optimizer, const char* name,
 void save_checkpoint(ShardedOptimizer& optimizer,
                      const std::filesystem::path& path,
                      const CheckpointOptions& options) {
-  begin_save(optimizer, "save_checkpoint", options);
+  begin_save(optimizer, "save_checkpoint", path, options);
   OptimizerAccess::run(optimizer, [&] {
     NewCheckpoint file(optimizer, path, options);
     if (file.is_direct()) {
@@ -64,7 +70,7 @@ void save_checkpoint(ShardedOptimizer& optimizer,
 SaveTicket save_checkpoint_async(ShardedOptimizer& optimizer,
                                  const std::filesystem::path& path,
                                  const CheckpointOptions& options) {
-  begin_save(optimizer, "save_checkpoint_async", options);
+  begin_save(optimizer, "save_checkpoint_async", path, options);
   std::shared_ptr<BackgroundSave> save;
   OptimizerAccess::run(optimizer,
                        [&] { save = start_saving(optimizer, path, options); });

@@ -54,7 +54,7 @@ inline void replace_manifest(const std::filesystem::path& path,
   try {
     detail::FileHeader header{std::ssize(bytes), place, std::ssize(text), 0, 0};
     for (const detail::Stretch& each : detail::metadata_stretches(
-             detail::read_manifest(text, std::ssize(bytes)), header))
+             detail::read_manifest(text, header), header))
       metadata +=
           detail::checksum(each.place, bytes.data() + each.place, each.bytes);
   } catch (const std::exception&) {

@@ -75,6 +75,48 @@ TEST(Checkpoint, IsTheSameFileFromEveryEngine) {
     }
 }
 
+// Frozen parameters of every partition: one rank has them in the file, all load
+// them.
+TEST(Checkpoint, BringsBackFrozenValues) {
+  const ScratchFolder folder(MPI_COMM_WORLD);
+  for (const Partitioning& partition : all_partitions())
+    for (const DType dtype : {DType::bfloat16, DType::float32}) {
+      const auto make = [&](double value) {
+        ParameterSet model;
+        ParameterOptions options = typed(dtype);
+        model.add("trained", {1000}, options);
+        options.frozen = true;
+        model.add("fixed", {701}, options);
+        model.add("other", {3, 67}, options);
+        OptimizerOptions with;
+        partition.set(with.plan);
+        ShardedOptimizer optimizer(world(), model, with);
+        for (std::int64_t p = 0; p < 3; ++p)
+          write_parameter(optimizer, {p},
+                          [&](auto i) { return value + double(i % 7); });
+        return optimizer;
+      };
+      ShardedOptimizer saved = make(2.0);
+      save_checkpoint(saved, folder / "c.h5");
+      for (const Engine engine : {Engine::direct, Engine::gather}) {
+        ShardedOptimizer other = make(100.0);
+        load_checkpoint(other, folder / "c.h5", {.engine = engine});
+        EXPECT_TRUE(equal(snapshot(other, MPI_COMM_WORLD),
+                          snapshot(saved, MPI_COMM_WORLD)));
+        const auto differs = [&](ParameterId id, auto type) {
+          using T = decltype(type);
+          const auto view = other.parameter<const T*>(id);
+          for (std::size_t i = 0; i < view.extent(0); ++i)
+            if (double(view(i)) != 2.0 + double(i % 7)) return true;
+          return false;
+        };
+        for (std::int64_t p = 0; p < 3; ++p)
+          EXPECT_FALSE(dtype == DType::float32 ? differs({p}, float{})
+                                               : differs({p}, bfloat16{}));
+      }
+    }
+}
+
 TEST(Checkpoint, LeavesNoAveragedGradient) {
   const ScratchFolder folder(MPI_COMM_WORLD);
   auto optimizer = make_varied(world(), 600);

@@ -5,8 +5,10 @@
 // go, but never the last good one.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <kzero/checkpoint.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "io/checkpoint_error.hpp"
@@ -156,6 +158,61 @@ TEST_F(Latest, KeepsSoMany) {
                      save_checkpoint(optimizer, folder / "c.h5", {.keep = -1});
                    }),
                    {"keep is -1"}));
+}
+
+// A job that was killed in its first save starts again from nothing.
+TEST_F(Latest, IsNothingWhereOneWasLeftUnfinished) {
+  change("a-1.h5.0123456789abcdef.tmp", [](std::string& bytes) {
+    bytes = "kzero unfinished 0123456789abcdef";
+  });
+  EXPECT_FALSE(load_latest(optimizer, folder.path()).has_value());
+}
+
+// After going back to an earlier step, later ones are the old ones.
+TEST_F(Latest, IsWhatWasSavedLast) {
+  for (int i = 1; i <= 3; ++i) save(detail::concat("a-", i, ".h5"));
+  if (root) std::filesystem::remove(folder / "latest");
+  load_checkpoint(optimizer, folder / "a-1.h5");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  const Snapshot last = save("a-2.h5", 2);
+  if (root) std::filesystem::remove(folder / "latest");
+  MPI_Barrier(MPI_COMM_WORLD);
+  CheckpointContent content;
+  EXPECT_TRUE(equal(loaded(&content), last));
+  EXPECT_EQ(content.step, 2);
+}
+
+// What a damaged file has overwritten, and the next one does not have, would be
+// left as it is.
+TEST_F(Latest, IsNoneInPartsOfTwoFiles) {
+  if (optimizer.communicator()->size() == 1) return;
+  ParameterSet small;
+  small.add("five", {5});
+  OptimizerOptions options;
+  options.rule = AdamW{.learning_rate = 0.05};
+  ShardedOptimizer part(world(), small, options);
+  save_checkpoint(part, folder / "a-1.h5");
+  train(optimizer, 3);
+  save_checkpoint(optimizer, folder / "a-2.h5");
+  damage_array("a-2.h5");
+  EXPECT_TRUE(says(checkpoint_error([&] {
+                     load_latest(optimizer, folder.path(),
+                                 {.match = Match::partial,
+                                  .other_rule = OtherRule::start_anew});
+                   }),
+                   {"a-1.h5", "partly overwritten"}));
+}
+
+TEST_F(Latest, IsNoNameOfACheckpoint) {
+  EXPECT_TRUE(says(message_of<InvalidArgument>(
+                       [&] { save_checkpoint(optimizer, folder / "latest"); }),
+                   {"\"latest\"", "another name"}));
+  save_checkpoint(optimizer, folder / "latest", {.latest = false});
+  load_checkpoint(optimizer, folder / "latest");
+  EXPECT_TRUE(says(
+      checkpoint_error([&] { save_checkpoint(optimizer, folder / "a-1.h5"); }),
+      {"a-1.h5", "is complete", "latest", "not a file of a name"}));
+  load_checkpoint(optimizer, folder / "latest");
 }
 
 TEST_F(Latest, IsLeftAloneOnRequest) {
