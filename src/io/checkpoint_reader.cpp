@@ -116,8 +116,9 @@ void CheckpointReader::verify_metadata() const {
 }
 
 void CheckpointReader::read_user_arrays() {
-  for (const auto& [name, array] : stored_.user) {
-    const StoredArray& stored = array;
+  for (const auto& entry : stored_.user) {
+    const std::string& name = entry.first;
+    const StoredArray& stored = entry.second;
     std::visit(
         [&]<class T>(T& value) {
           if constexpr (requires { value.extents; }) {
