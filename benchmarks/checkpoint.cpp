@@ -19,6 +19,7 @@
 #include "huge_vector.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/own_pieces.hpp"
+#include "optim/optimizer_access.hpp"
 #include "rank_cases.hpp"
 #include "rank_options.hpp"
 #include "ranks.hpp"
@@ -96,14 +97,18 @@ class Plain {
                   .arrays[piece.index.parameter][piece.index.array]
                   .place +
               piece.place();
-          if (!pieces_.empty() &&
-              pieces_.back().place + pieces_.back().bytes == place &&
-              pieces_.back().data + pieces_.back().bytes == piece.data)
-            pieces_.back().bytes += piece.bytes();
-          else
-            pieces_.push_back({place, piece.data, piece.bytes()});
+          add(pieces_, {place, piece.data, piece.bytes()});
+          if (piece.index.array > 0)
+            add(needed_, {place, piece.data, piece.bytes()});
           own_ += piece.bytes();
         });
+    const auto& parameters = reader.layout().parameters;
+    for (std::size_t i = parameters.size(); i-- > 0;)
+      add(needed_,
+          {reader.stored().arrays[i][0].place,
+           detail::OptimizerAccess::contiguous_value(
+               optimizer, {static_cast<std::int64_t>(i)}),
+           detail::array_bytes(parameters[i], parameters[i].arrays[0].dtype)});
     memory_.resize(static_cast<std::size_t>(own_));
   }
 
@@ -115,7 +120,6 @@ class Plain {
     if (first) {
       const OpenFile file(temporary, O_RDWR | O_CREAT | O_TRUNC);
       require(file.resize(bytes_), "ftruncate");
-      static_cast<void>(posix_fallocate(file.descriptor(), 0, bytes_));
     }
     communicator.barrier({"bench"});
     {
@@ -132,9 +136,10 @@ class Plain {
     communicator.barrier({"bench"});
   }
 
+  /// What a rank needs: its own state, and all values.
   void read(const std::filesystem::path& path) {
     const OpenFile file(path, O_RDONLY);
-    for (const Piece& piece : pieces_)
+    for (const Piece& piece : needed_)
       for_each_call(
           piece, [&](std::int64_t place, std::byte* data, std::int64_t bytes) {
             require(file.read(place, data, bytes).error, "pread");
@@ -156,6 +161,15 @@ class Plain {
     std::int64_t bytes = 0;
   };
 
+  static void add(std::vector<Piece>& pieces, const Piece& piece) {
+    if (!pieces.empty() &&
+        pieces.back().place + pieces.back().bytes == piece.place &&
+        pieces.back().data + pieces.back().bytes == piece.data)
+      pieces.back().bytes += piece.bytes;
+    else
+      pieces.push_back(piece);
+  }
+
   template <class F>
   static void for_each_call(const Piece& piece, F&& f) {
     for (std::int64_t done = 0; done < piece.bytes; done += call_bytes)
@@ -164,6 +178,7 @@ class Plain {
   }
 
   std::vector<Piece> pieces_;
+  std::vector<Piece> needed_;
   std::int64_t bytes_ = 0;  // of the file
   std::int64_t own_ = 0;
   HugeVector<std::byte> memory_;
