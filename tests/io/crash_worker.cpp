@@ -111,7 +111,7 @@ void save(const std::filesystem::path& folder, Engine engine, bool behind) {
   };
   SaveTicket ticket;
   std::int64_t saved = 0;
-  for (int i = 0; i < 300; ++i) {
+  while (true) {  // until it is killed
     train(optimizer, 1);
     const CheckpointOptions options{.engine = engine, .keep = 3};
     const auto path = file_of(folder, optimizer.steps());
