@@ -14,11 +14,20 @@
 
 namespace kzero::detail {
 
-MessageSet::MessageSet(MpiLink& link) : link_(link) { link_.enlist(*this); }
+MessageSet::MessageSet(MpiLink& link) : link_(link) {
+  // Which set is used for what is a matter of luck as well: room for the usual.
+  constexpr std::size_t usual = 16;
+  messages_.reserve(usual);
+  requests_.reserve(usual);
+  completed_.reserve(usual);
+  statuses_.reserve(usual);
+  link_.enlist(*this);
+}
 
 MessageSet::~MessageSet() { link_.dismiss(*this); }
 
 void MessageSet::begin(const Activity& activity, std::size_t limit) {
+  posted_ = 0;
   activity_ = activity;
   limit_ = limit;
 }
@@ -79,6 +88,14 @@ void MessageSet::wait_for(IsDone is_done, Until until) {
 
 MPI_Request* MessageSet::add(const Message& message) {
   wait_for([&] { return requests_.size() < limit_; }, Until::ended);
+  // How many are under way at a time is a matter of luck; how many are posted
+  // is not.
+  const std::size_t room = std::min(++posted_, limit_);
+  if (requests_.capacity() < room) {
+    const std::size_t more = std::max(room, 2 * requests_.capacity());
+    messages_.reserve(more);
+    requests_.reserve(more);
+  }
   messages_.push_back(message);
   requests_.push_back(MPI_REQUEST_NULL);
   if (message.is_receive) ++receives_;

@@ -72,6 +72,7 @@ class MessageSet {
   Activity activity_;
   std::size_t limit_ = 0;
   std::size_t receives_ = 0;
+  std::size_t posted_ = 0;  // since begin()
   // Side by side, as MPI_Testsome wants them: entry i is about request i.
   std::vector<MPI_Request> requests_;
   std::vector<Message> messages_;
