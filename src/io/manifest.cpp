@@ -4,13 +4,12 @@
 #include "io/manifest.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <kzero/error.hpp>
 #include <set>
 #include <utility>
 
 #include "core/message.hpp"
-#include "io/checksum.hpp"
+#include "io/checksum_text.hpp"
 #include "io/element_count.hpp"
 #include "io/layout_json.hpp"
 #include "io/link_name.hpp"
@@ -20,30 +19,6 @@ namespace kzero::detail {
 namespace {
 
 constexpr std::string_view format_name = "kzero";
-// Some ten million arrays.
-constexpr std::int64_t largest_manifest = std::int64_t{1} << 30;
-constexpr std::string_view magic = "kzero checkpoint ";
-constexpr std::size_t sum_digits = 16;
-constexpr int hexadecimal = 16;
-
-std::string hex(std::uint64_t value) {
-  std::string text(sum_digits, '0');
-  for (std::size_t i = sum_digits; value > 0; value >>= 4)
-    text[--i] = "0123456789abcdef"[value & 15];
-  return text;
-}
-
-std::uint64_t sum_of(const JsonNode& node) {
-  const std::string text = node.text();
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value, hexadecimal);
-  if (result.ptr != end || result.ec != std::errc() || text != hex(value))
-    throw InvalidArgument(concat(node.path(), " is ", detail::quoted(text),
-                                 ", expected ", sum_digits,
-                                 " hexadecimal digits"));
-  return value;
-}
 
 std::string quoted_json(std::string_view name) {
   const std::string link = link_name(name);
@@ -65,8 +40,8 @@ void put_array(std::string& text, std::string_view name, std::string_view type,
                const StoredArray& stored) {
   text += '[';
   text += quoted_json(name);
-  text +=
-      concat(",\"", type, "\",", stored.place, ",\"", hex(stored.sum), "\"]");
+  text += concat(",\"", type, "\",", stored.place, ",\"",
+                 checksum_text(stored.sum), "\"]");
 }
 
 // By hand: there can be very many.
@@ -116,7 +91,7 @@ struct UserEntry {
     return {{"type", type_name(T{})},
             {"extents", array.extents},
             {"place", stored.place},
-            {"checksum", hex(stored.sum)}};
+            {"checksum", checksum_text(stored.sum)}};
   }
 };
 
@@ -153,7 +128,7 @@ void read_user_entry(const JsonNode& node, const std::string& name,
     value = user_array(node, type);
     if (array_bytes(value) > 0)
       stored.user[name] = {node.at("place").integer(),
-                           sum_of(node.at("checksum"))};
+                           checksum_of(node.at("checksum"))};
   } else if (type == type_name(std::int64_t{})) {
     value = node.at("value").integer();
   } else if (type == type_name(double{})) {
@@ -195,7 +170,7 @@ void read_parameter(const JsonNode& node, StoredLayout& stored) {
           concat(array.path(), " has not name, type, place and checksum"));
     parameter.arrays.push_back(
         {name_of_link(of_array[0].text()), dtype_of(of_array[1])});
-    arrays.push_back({of_array[2].integer(), sum_of(of_array[3])});
+    arrays.push_back({of_array[2].integer(), checksum_of(of_array[3])});
   }
   if (parameter.arrays.empty() || parameter.arrays.front().name != "value")
     throw InvalidArgument(concat(node.path(), " does not begin with a value"));
@@ -256,15 +231,12 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-/// What both texts begin with.
-Json version_json() { return Json::array({format_major, format_minor}); }
-
 }  // namespace
 
 std::string manifest_text(const StoredLayout& stored) {
   const FileLayout& layout = stored.layout;
   Json head = {{"format", format_name},
-               {"format_version", version_json()},
+               {"format_version", Json::array({format_major, format_minor})},
                {"step", layout.content.step},
                {"world_size", layout.content.world_size},
                {"library_version", layout.content.library_version},
@@ -302,117 +274,6 @@ StoredLayout read_manifest(std::string_view text, const FileHeader& header) {
   } catch (const std::exception& error) {
     throw CheckpointError(concat("its manifest is not valid: ", error.what()));
   }
-}
-
-std::string header_text(const FileHeader& header) {
-  const Json json = {{"format_version", version_json()},
-                     {"file_bytes", header.file_bytes},
-                     {"manifest",
-                      {{"place", header.manifest_place},
-                       {"bytes", header.manifest_bytes},
-                       {"checksum", hex(header.manifest_sum)}}},
-                     {"metadata", {{"checksum", hex(header.metadata_sum)}}}};
-  std::string rest = concat("\n", json.dump(1), "\n");
-  rest.resize(
-      static_cast<std::size_t>(header_bytes) - magic.size() - sum_digits - 1,
-      ' ');
-  rest += '\n';
-  return concat(
-      magic,
-      hex(checksum(0, rest.data(), static_cast<std::int64_t>(rest.size()))),
-      rest);
-}
-
-FileHeader read_header(std::string_view text) {
-  if (text.size() != static_cast<std::size_t>(header_bytes) ||
-      !text.starts_with(magic))
-    throw CheckpointError(
-        "it is no kzero checkpoint: give a file that save_checkpoint has "
-        "written");
-  try {
-    const std::string_view rest = text.substr(magic.size() + sum_digits);
-    const Json sum = text.substr(magic.size(), sum_digits);
-    if (sum_of(JsonNode(sum, "the header's checksum")) !=
-        checksum(0, rest.data(), static_cast<std::int64_t>(rest.size())))
-      throw InvalidArgument("its checksum is wrong");
-    const Json json = parse_json(rest);
-    const JsonNode root(json, "");
-    const auto version = root.at("format_version").integers();
-    if (version.size() != 2)
-      throw InvalidArgument("/format_version is no pair");
-    if (version[0] > format_major)
-      throw InvalidArgument(
-          concat("it has the format version ", version[0], '.', version[1],
-                 ", this library reads versions up to ", format_major,
-                 ".x: load it with a newer kzero"));
-    if (version[0] != format_major)
-      throw InvalidArgument(concat("it has the format version ", version[0],
-                                   '.', version[1],
-                                   ", which is no longer "
-                                   "read"));
-    const JsonNode manifest = root.at("manifest");
-    const FileHeader header{
-        root.at("file_bytes").integer(), manifest.at("place").integer(),
-        manifest.at("bytes").integer(), sum_of(manifest.at("checksum")),
-        sum_of(root.at("metadata").at("checksum"))};
-    if (header.file_bytes < header_bytes ||
-        header.manifest_place < header_bytes || header.manifest_bytes < 0 ||
-        header.manifest_bytes > largest_manifest ||
-        header.manifest_bytes > header.file_bytes - header.manifest_place)
-      throw InvalidArgument("the manifest does not lie in the file");
-    return header;
-  } catch (const std::exception& error) {
-    throw CheckpointError(concat("its header is not valid: ", error.what()));
-  }
-}
-
-std::int64_t array_bytes(const ParameterLayout& parameter, DType dtype) {
-  return element_count(parameter.extents) * size_of(dtype);
-}
-
-std::int64_t array_bytes(const UserValue& value) {
-  return std::visit(
-      []<class T>(const T& each) -> std::int64_t {
-        if constexpr (requires { each.extents; })
-          return element_count(each.extents) *
-                 static_cast<std::int64_t>(sizeof(each.values[0]));
-        else
-          return 0;
-      },
-      value);
-}
-
-std::vector<Stretch> array_stretches(const StoredLayout& stored) {
-  std::vector<Stretch> stretches;
-  const auto add = [&](std::int64_t place, std::int64_t bytes) {
-    if (bytes > 0) stretches.push_back({place, bytes});
-  };
-  for (std::size_t i = 0; i < stored.arrays.size(); ++i) {
-    const ParameterLayout& parameter = stored.layout.parameters[i];
-    for (std::size_t k = 0; k < stored.arrays[i].size(); ++k)
-      add(stored.arrays[i][k].place,
-          array_bytes(parameter, parameter.arrays[k].dtype));
-  }
-  for (const auto& [name, array] : stored.user)
-    add(array.place, array_bytes(stored.layout.content.user.at(name)));
-  std::ranges::sort(stretches, {}, &Stretch::place);
-  return stretches;
-}
-
-std::vector<Stretch> metadata_stretches(const StoredLayout& stored,
-                                        const FileHeader& header) {
-  std::vector<Stretch> known = array_stretches(stored);
-  known.push_back({header.manifest_place, header.manifest_bytes});
-  std::ranges::sort(known, {}, &Stretch::place);
-  std::vector<Stretch> rest;
-  std::int64_t begin = header_bytes;
-  for (const Stretch& each : known) {
-    if (each.place > begin) rest.push_back({begin, each.place - begin});
-    begin = std::max(begin, each.place + each.bytes);
-  }
-  if (begin < header.file_bytes)
-    rest.push_back({begin, header.file_bytes - begin});
-  return rest;
 }
 
 }  // namespace kzero::detail

@@ -6,9 +6,8 @@
 // test_everything_together.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "optim/overlap_model.hpp"
+#include "support/mapping.hpp"
 
 namespace kzero::test {
 namespace {
@@ -155,23 +154,6 @@ TEST_F(SharedParameters, AreSharedByAllRanksOrNone) {
   EXPECT_NE(message.find("share_parameters"), std::string::npos) << message;
 }
 
-/// Bytes of the memory around an address that count as this process's: a page
-/// that n processes map counts for an n-th.
-std::int64_t proportional_bytes(const void* address) {
-  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-  std::ifstream maps("/proc/self/smaps");
-  bool is_wanted = false;
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long begin = 0;
-    unsigned long end = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
-      is_wanted = begin <= wanted && wanted < end;
-    else if (is_wanted && line.rfind("Pss:", 0) == 0)
-      return std::stoll(line.substr(4)) * 1024;
-  }
-  return -1;
-}
-
 // By the operating system's figures.
 TEST_F(SharedParameters, AreThereOnceANode) {
   constexpr std::int64_t elements = std::int64_t{16} << 20;
@@ -190,7 +172,7 @@ TEST_F(SharedParameters, AreThereOnceANode) {
     sum += static_cast<double>(view(i));
   EXPECT_EQ(sum, 0.0);
   communicator->barrier({"test"});
-  std::int64_t bytes = proportional_bytes(view.data() + elements / 2);
+  std::int64_t bytes = mapping_bytes(view.data() + elements / 2, "Pss");
   ASSERT_GT(bytes, 0);
   EXPECT_LE(bytes, optimizer.memory().parameters + (1 << 20));
   communicator->barrier({"test"});

@@ -10,32 +10,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <string>
 
 #include "comm/shared_memory.hpp"
 #include "storage/storage.hpp"
+#include "support/mapping.hpp"
 
 namespace kzero::detail {
 namespace {
 
 constexpr std::int64_t bytes = 4 * huge_page;
-
-/// Of the mapping that begins at an address.
-std::int64_t bytes_in_huge_pages(const void* address) {
-  std::ifstream maps("/proc/self/smaps");
-  bool is_wanted = false;
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long begin = 0;
-    unsigned long end = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
-      is_wanted = begin == reinterpret_cast<std::uintptr_t>(address);
-    else if (is_wanted && line.rfind("ShmemPmdMapped:", 0) == 0)
-      return std::stoll(line.substr(15)) * 1024;
-  }
-  return 0;
-}
 
 /// Of its own, apart from the library.
 bool has_system_shared_huge_pages() {
@@ -77,8 +62,8 @@ TEST(HugePages, HoldSharedMemoryWhereverItIsMapped) {
     EXPECT_EQ(peer.data()[i], std::byte{});
   if (!has_system_shared_huge_pages())
     GTEST_SKIP() << "this system has none for shared memory";
-  EXPECT_EQ(bytes_in_huge_pages(memory.data()), bytes);
-  EXPECT_EQ(bytes_in_huge_pages(peer.data()), bytes);
+  EXPECT_EQ(test::mapping_bytes(memory.data(), "ShmemPmdMapped"), bytes);
+  EXPECT_EQ(test::mapping_bytes(peer.data(), "ShmemPmdMapped"), bytes);
 }
 
 // What is no whole huge page is touched, and nothing beside it.
