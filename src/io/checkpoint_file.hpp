@@ -50,6 +50,11 @@ class CheckpointWriter final : public ArraySink {
   void write(const ParameterLayout& parameter, const ArrayLayout& array,
              const void* data) override;
 
+  /// Writes bytes of one array from its byte first on; first is a multiple of
+  /// 8.
+  void write_part(ArrayIndex index, std::int64_t first,
+                  std::span<const std::byte> bytes);
+
   /// To the checksum of an array, for bytes that are written.
   void add(ArrayIndex index, std::uint64_t sum);
 
@@ -91,6 +96,14 @@ class CheckpointReader final : public ArraySource {
   void read(const ParameterLayout& parameter, const ArrayLayout& array,
             void* data) const override;
 
+  /// Reads bytes of one array from its byte first on, whose checksum is the
+  /// caller's to compare.
+  void read_part(ArrayIndex index, std::int64_t first,
+                 std::span<std::byte> bytes) const;
+
+  /// Throws unless this is the checksum of an array.
+  void check(ArrayIndex index, std::uint64_t sum) const;
+
   /// Calls f(first byte, bytes) for all of an array, piece by piece, and throws
   /// at the end when they are not as they were written; whatever verify was.
   void read_pieces(
@@ -106,7 +119,6 @@ class CheckpointReader final : public ArraySource {
 
  private:
   void read_user_arrays();
-  void check(ArrayIndex index, std::uint64_t sum) const;
   void verify_metadata() const;
   void read_bytes(std::int64_t place, void* data, std::int64_t bytes) const;
 
