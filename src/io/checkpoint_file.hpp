@@ -89,6 +89,7 @@ class CheckpointReader final : public ArraySource {
   const FileLayout& layout() const { return stored_.layout; }
   const StoredLayout& stored() const { return stored_; }
   std::int64_t bytes() const { return header_.file_bytes; }
+  const FileHeader& file_header() const { return header_; }
   /// What no other checkpoint begins with.
   const std::string& header() const { return header_text_; }
 
