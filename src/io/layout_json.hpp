@@ -19,6 +19,10 @@ Json json_of(const ScalerLayout& scaler);
 /// Of a kind that is_kind() does not know, the kind alone.
 ScalerLayout scaler_of(const JsonNode& node);
 
+/// Of a text that state_json() has written for this model; what it does not say
+/// of the parameters is as in the model. Throws InvalidArgument.
+FileLayout layout_of_state(std::string_view text, const FileLayout& model);
+
 /// Throws InvalidArgument when a text has another format, or a major version
 /// that this library does not read.
 void require_format(const JsonNode& root, std::string_view format,

@@ -59,7 +59,25 @@ std::vector<ParameterLayout> parameters_of(const JsonNode& root,
   return parameters;
 }
 
-FileLayout layout_of_text(std::string_view text, const FileLayout& model) {
+/// The lines of the text: where the ranks' differ, the message names one.
+FactSource lines_of(std::string_view text) {
+  return [text](const auto& fact) {
+    std::int64_t line = 0;
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      fact(concat("line ", ++line, " of the state"),
+           text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  };
+}
+
+}  // namespace
+
+namespace detail {
+
+FileLayout layout_of_state(std::string_view text, const FileLayout& model) {
   const Json json = parse_json(text);
   const JsonNode root(json, "");
   require_format(root, format_name, major_version);
@@ -77,21 +95,7 @@ FileLayout layout_of_text(std::string_view text, const FileLayout& model) {
   return layout;
 }
 
-/// The lines of the text: where the ranks' differ, the message names one.
-FactSource lines_of(std::string_view text) {
-  return [text](const auto& fact) {
-    std::int64_t line = 0;
-    std::size_t begin = 0;
-    while (begin <= text.size()) {
-      const std::size_t end = std::min(text.find('\n', begin), text.size());
-      fact(concat("line ", ++line, " of the state"),
-           text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  };
-}
-
-}  // namespace
+}  // namespace detail
 
 std::string state_json(const ShardedOptimizer& optimizer) {
   return json_of(layout_of(optimizer, {})).dump(2);
@@ -104,7 +108,7 @@ void load_state_json(ShardedOptimizer& optimizer, std::string_view json) {
   try {
     OptimizerAccess::synchronize(optimizer, name);
     const FileLayout model = layout_of(optimizer, {});
-    numbers = restored_numbers(optimizer, model, layout_of_text(json, model),
+    numbers = restored_numbers(optimizer, model, layout_of_state(json, model),
                                {}, Medium::text);
   } catch (const std::exception& error) {
     problem = concat(name, ": ", error.what());

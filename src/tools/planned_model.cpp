@@ -24,7 +24,6 @@ namespace {
 using detail::concat;
 using detail::JsonNode;
 
-constexpr std::int64_t most_parameters = 1'000'000;
 constexpr std::string_view number_sign = "{}";
 
 using Values = std::vector<std::pair<std::string, double>>;
@@ -105,15 +104,16 @@ class Declaration {
   }
 
  private:
-  [[noreturn]] static void refuse_so_many() {
-    throw InvalidArgument(
-        concat("there are more than ", most_parameters, " parameters"));
+  [[noreturn]] void refuse_so_many() const {
+    throw InvalidArgument(concat("there are more than ",
+                                 choices_.most_parameters, " parameters"));
   }
 
   void repeat(const JsonNode& node) {
     const std::int64_t times = node.at("repeat").integer();
     const std::vector<JsonNode> parameters = node.at("parameters").list();
-    if (!parameters.empty() && times > most_parameters / std::ssize(parameters))
+    if (!parameters.empty() &&
+        times > choices_.most_parameters / std::ssize(parameters))
       refuse_so_many();
     if (parameters.empty()) return;
     for (std::int64_t i = 0; i < times; ++i)
@@ -125,7 +125,7 @@ class Declaration {
   }
 
   void add(const JsonNode& node, const std::string& number) {
-    if (model_.parameters.size() == most_parameters) refuse_so_many();
+    if (model_.parameters.size() >= choices_.most_parameters) refuse_so_many();
     ParameterOptions options;
     options.dtype = type_;
     if (node.has("type")) options.dtype = dtype_named(node.at("type").text());

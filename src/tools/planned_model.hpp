@@ -29,6 +29,7 @@ struct ModelChoices {
   std::optional<DType> gradient_type;
   /// Of a model that has no rules.
   std::string rule = "adamw";
+  std::int64_t most_parameters = 1'000'000;
 };
 
 /// Of a model like this, where all but extents is optional, and {} in the names
@@ -42,7 +43,7 @@ struct ModelChoices {
 ///       "frozen": 0, "tied_to": "..."},
 ///      {"repeat": 80, "parameters": [
 ///        {"name": "layers.{}.norm", "extents": [8192]}]}]}
-/// Throws InvalidArgument for anything else, and for more than a million
+/// Throws InvalidArgument for anything else, and for more than the most
 /// parameters.
 PlannedModel parse_model(std::string_view text, const ModelChoices& choices);
 
