@@ -136,16 +136,22 @@ void CheckpointReader::read_user_arrays() {
   }
 }
 
+ArrayIndex CheckpointReader::index_of(const ParameterLayout& parameter,
+                                      const ArrayLayout& array) const {
+  const ArrayIndex index = finder_.find(parameter, array);
+  const ParameterLayout& found = layout().parameters[index.parameter];
+  if (found.extents != parameter.extents ||
+      found.arrays[index.array].dtype != array.dtype)
+    throw CheckpointError(
+        concat("the array ", detail::quoted(array.name), " of the parameter ",
+               detail::quoted(parameter.name), " has another shape or type"));
+  return index;
+}
+
 void CheckpointReader::read(const ParameterLayout& parameter,
                             const ArrayLayout& array, void* data) const {
   naming_path(path_, [&] {
-    const ArrayIndex index = finder_.find(parameter, array);
-    const ParameterLayout& found = layout().parameters[index.parameter];
-    if (found.extents != parameter.extents ||
-        found.arrays[index.array].dtype != array.dtype)
-      throw CheckpointError(
-          concat("the array ", detail::quoted(array.name), " of the parameter ",
-                 detail::quoted(parameter.name), " has another shape or type"));
+    const ArrayIndex index = index_of(parameter, array);
     const StoredArray& stored = stored_.arrays[index.parameter][index.array];
     const std::int64_t bytes = array_bytes(parameter, array.dtype);
     auto* const to = static_cast<std::byte*>(data);
@@ -167,25 +173,38 @@ void CheckpointReader::check(ArrayIndex index, std::uint64_t sum) const {
 }
 
 void CheckpointReader::read_pieces(
+    const ParameterLayout& parameter, const ArrayLayout& array,
+    const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
+    const {
+  naming_path(path_,
+              [&] { read_pieces(index_of(parameter, array), verify_, f); });
+}
+
+void CheckpointReader::read_pieces(
     ArrayIndex index,
     const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
     const {
-  naming_path(path_, [&] {
-    const ParameterLayout& parameter = layout().parameters[index.parameter];
-    const ArrayLayout& array = parameter.arrays[index.array];
-    const StoredArray& stored = stored_.arrays[index.parameter][index.array];
-    const std::int64_t bytes = array_bytes(parameter, array.dtype);
-    std::vector<std::byte> buffer(
-        static_cast<std::size_t>(std::min(piece, bytes)));
-    std::uint64_t sum = 0;
-    for (std::int64_t done = 0; done < bytes; done += piece) {
-      const std::int64_t count = std::min(piece, bytes - done);
-      read_bytes(stored.place + done, buffer.data(), count);
-      sum += checksum(done, buffer.data(), count);
-      f(done, std::span(buffer).first(static_cast<std::size_t>(count)));
-    }
-    check(index, sum);
-  });
+  naming_path(path_, [&] { read_pieces(index, Verify::yes, f); });
+}
+
+void CheckpointReader::read_pieces(
+    ArrayIndex index, Verify verify,
+    const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
+    const {
+  const ParameterLayout& parameter = layout().parameters[index.parameter];
+  const ArrayLayout& array = parameter.arrays[index.array];
+  const StoredArray& stored = stored_.arrays[index.parameter][index.array];
+  const std::int64_t bytes = array_bytes(parameter, array.dtype);
+  std::vector<std::byte> buffer(
+      static_cast<std::size_t>(std::min(piece, bytes)));
+  std::uint64_t sum = 0;
+  for (std::int64_t done = 0; done < bytes; done += piece) {
+    const std::int64_t count = std::min(piece, bytes - done);
+    read_bytes(stored.place + done, buffer.data(), count);
+    if (verify == Verify::yes) sum += checksum(done, buffer.data(), count);
+    f(done, std::span(buffer).first(static_cast<std::size_t>(count)));
+  }
+  if (verify == Verify::yes) check(index, sum);
 }
 
 void CheckpointReader::verify_arrays() const {

@@ -76,7 +76,7 @@ void require_count(std::string_view what, std::int64_t count) {
 
 void take_parameter(ParameterId id, const ParameterMatch& match,
                     RestoredNumbers& numbers) {
-  numbers.sources.push_back(match.sources);
+  numbers.origins.push_back(match.origins);
   if (match.in_file == nullptr) return;
   const std::int64_t count = match.in_file->update_count;
   require_count(
