@@ -53,6 +53,11 @@ struct LoadOptions {
   Match match = Match::strict;
   OtherRule other_rule = OtherRule::refuse;
   OtherType other_type = OtherType::refuse;
+  /// Whether only values and main parameters are loaded (a main parameter that
+  /// the file lacks is the value, widened), with state and counts of updates
+  /// that start anew. Groups, rules, hyperparameters, the loss scale and counts
+  /// of steps are the program's, and the file need not have any.
+  bool weights_only = false;
   Engine engine = Engine::automatic;
   /// Whether the checksums of the arrays are compared. Those of everything else
   /// always are.

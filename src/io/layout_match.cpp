@@ -177,9 +177,14 @@ class Matcher {
 
  private:
   bool strict() const { return options_.match == Match::strict; }
+  bool weights_only() const { return options_.weights_only; }
   bool converts() const { return options_.other_type == OtherType::convert; }
 
   void match_groups() {
+    if (weights_only()) {
+      match_.groups.assign(model_.groups.size(), nullptr);
+      return;
+    }
     for (const GroupLayout& mine : model_.groups) {
       const GroupLayout* theirs = find(file_groups_, mine.name);
       match_.groups.push_back(theirs);
@@ -240,15 +245,17 @@ class Matcher {
   std::string match_parameter(const ParameterLayout& mine,
                               const ParameterLayout& theirs,
                               ParameterMatch& match) {
-    const bool same_rule = have_same_rule(mine, theirs);
-    const std::string arrays = differing_arrays(
-        mine, theirs, same_rule ? Compare::all : Compare::main_only,
-        options_.other_type, medium_);
+    const bool same_rule = !weights_only() && have_same_rule(mine, theirs);
+    std::string arrays;
+    if (!weights_only())
+      arrays = differing_arrays(mine, theirs,
+                                same_rule ? Compare::all : Compare::main_only,
+                                options_.other_type, medium_);
     match.in_file = &theirs;
     match.anew = !same_rule || !arrays.empty();
     for (const ArrayLayout& array : mine.arrays)
       match.origins.push_back(origin_of(array, mine, theirs, match.anew));
-    if (mine.group != theirs.group)
+    if (!weights_only() && mine.group != theirs.group)
       return concat("is in the group ", detail::quoted(theirs.group),
                     ", expected ", detail::quoted(mine.group));
     return arrays;

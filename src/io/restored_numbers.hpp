@@ -26,6 +26,7 @@ struct RestoredNumbers {
   /// stay as they are.
   std::vector<std::vector<double>> values;
   LossScaleState loss_scale;
+  std::int64_t keeps_counters = 0;  // 1: steps and loss scale are the program's
 
   // Not broadcast.
   ElementOrigins origins;
