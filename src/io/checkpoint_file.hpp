@@ -50,6 +50,11 @@ class CheckpointWriter final : public ArraySink {
   void write(const ParameterLayout& parameter, const ArrayLayout& array,
              const void* data) override;
 
+  /// Writes bytes of one array from its byte first on; first is a multiple of
+  /// 8.
+  void write_part(ArrayIndex index, std::int64_t first,
+                  std::span<const std::byte> bytes);
+
   /// To the checksum of an array, for bytes that are written.
   void add(ArrayIndex index, std::uint64_t sum);
 
@@ -84,6 +89,7 @@ class CheckpointReader final : public ArraySource {
   const FileLayout& layout() const { return stored_.layout; }
   const StoredLayout& stored() const { return stored_; }
   std::int64_t bytes() const { return header_.file_bytes; }
+  const FileHeader& file_header() const { return header_; }
   /// What no other checkpoint begins with.
   const std::string& header() const { return header_text_; }
 
@@ -91,13 +97,21 @@ class CheckpointReader final : public ArraySource {
   void read(const ParameterLayout& parameter, const ArrayLayout& array,
             void* data) const override;
 
-  /// Likewise, piece by piece; throws at the end when they are not as they were
-  /// written.
+  /// Reads bytes of one array from its byte first on, whose checksum is the
+  /// caller's to compare.
+  void read_part(ArrayIndex index, std::int64_t first,
+                 std::span<std::byte> bytes) const;
+
+  /// Throws unless this is the checksum of an array.
+  void check(ArrayIndex index, std::uint64_t sum) const;
+
+  /// Calls f(first byte, bytes) for all of an array, piece by piece, and throws
+  /// at the end when they are not as they were written.
   void read_pieces(
       const ParameterLayout& parameter, const ArrayLayout& array,
       const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
       const override;
-  /// Whatever verify was.
+  /// Likewise, whatever verify was.
   void read_pieces(
       ArrayIndex index,
       const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
@@ -118,7 +132,6 @@ class CheckpointReader final : public ArraySource {
       ArrayIndex index, Verify verify,
       const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
       const;
-  void check(ArrayIndex index, std::uint64_t sum) const;
   void verify_metadata() const;
   void read_bytes(std::int64_t place, void* data, std::int64_t bytes) const;
 
