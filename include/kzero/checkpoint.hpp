@@ -64,7 +64,7 @@ struct CheckpointContent {
   UserData user;
   /// With Match::partial, names of parameters: of the model that the file
   /// lacks, of the file that the model lacks, and of both with another shape or
-  /// type.
+  /// type (that is not converted).
   std::vector<std::string> missing = {};
   std::vector<std::string> extra = {};
   std::vector<std::string> misshaped = {};

@@ -5,6 +5,11 @@
 // memory of one rank.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
 #include "io/file_layout.hpp"
 
 namespace kzero::detail {
@@ -27,6 +32,12 @@ class ArraySource {
   /// Throws when it cannot.
   virtual void read(const ParameterLayout& parameter, const ArrayLayout& array,
                     void* data) const = 0;
+  /// Likewise, piece by piece: calls f(first byte, bytes). Pieces begin and end
+  /// between elements.
+  virtual void read_pieces(
+      const ParameterLayout& parameter, const ArrayLayout& array,
+      const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
+      const = 0;
 
  protected:
   ~ArraySource() = default;

@@ -106,7 +106,12 @@ class CheckpointReader final : public ArraySource {
   void check(ArrayIndex index, std::uint64_t sum) const;
 
   /// Calls f(first byte, bytes) for all of an array, piece by piece, and throws
-  /// at the end when they are not as they were written; whatever verify was.
+  /// at the end when they are not as they were written.
+  void read_pieces(
+      const ParameterLayout& parameter, const ArrayLayout& array,
+      const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
+      const override;
+  /// Likewise, whatever verify was.
   void read_pieces(
       ArrayIndex index,
       const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
@@ -120,6 +125,13 @@ class CheckpointReader final : public ArraySource {
 
  private:
   void read_user_arrays();
+  /// Throws unless the array has this shape and type.
+  ArrayIndex index_of(const ParameterLayout& parameter,
+                      const ArrayLayout& array) const;
+  void read_pieces(
+      ArrayIndex index, Verify verify,
+      const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
+      const;
   void verify_metadata() const;
   void read_bytes(std::int64_t place, void* data, std::int64_t bytes) const;
 

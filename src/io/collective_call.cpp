@@ -28,6 +28,13 @@ void check_options(const char* name, const LoadOptions& options) {
         ": LoadOptions::other_rule is unknown (expected a code from 0 to "
         "1, got ",
         static_cast<int>(options.other_rule), "): use an enumerator"));
+  if (options.other_type != OtherType::refuse &&
+      options.other_type != OtherType::convert)
+    throw InvalidArgument(concat(
+        name,
+        ": LoadOptions::other_type is unknown (expected a code from 0 to "
+        "1, got ",
+        static_cast<int>(options.other_type), "): use an enumerator"));
   if (options.engine < Engine::automatic || options.engine > Engine::direct)
     throw InvalidArgument(concat(
         name, ": the engine is unknown (expected a code from 0 to 2, got ",

@@ -9,6 +9,7 @@
 
 #include "core/message.hpp"
 #include "io/checksum.hpp"
+#include "io/convert_elements.hpp"
 #include "io/own_pieces.hpp"
 #include "io/wire.hpp"
 #include "optim/optimizer_access.hpp"
@@ -17,13 +18,12 @@ namespace kzero::detail {
 
 namespace {
 
-/// Calls f(elements) for stretches that one call moves.
+/// Calls f(elements) for stretches of at most piece_bytes.
 template <class F>
-void for_each_stretch(const OwnPiece& piece, F&& f) {
-  const std::int64_t step = piece_bytes / piece.element_bytes;
-  for (std::int64_t begin = piece.elements.begin; begin < piece.elements.end;
-       begin += step)
-    f(Range{begin, std::min(begin + step, piece.elements.end)});
+void for_each_stretch(Range elements, std::int64_t element_bytes, F&& f) {
+  const std::int64_t step = piece_bytes / element_bytes;
+  for (std::int64_t begin = elements.begin; begin < elements.end; begin += step)
+    f(Range{begin, std::min(begin + step, elements.end)});
 }
 
 }  // namespace
@@ -44,13 +44,15 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
       }
     }
     writer.put(numbers);
-    std::vector<std::vector<std::int64_t>> sources;
-    for (const auto& of_parameter : file.sources) {
-      auto& codes = sources.emplace_back();
-      for (const ElementSource each : of_parameter)
-        codes.push_back(static_cast<std::int64_t>(each));
+    std::vector<std::vector<std::int64_t>> origins;
+    for (const auto& of_parameter : file.origins) {
+      auto& codes = origins.emplace_back();
+      for (const ElementOrigin& each : of_parameter) {
+        codes.push_back(static_cast<std::int64_t>(each.source));
+        codes.push_back(static_cast<std::int64_t>(each.dtype));
+      }
     }
-    writer.put(sources);
+    writer.put(origins);
   }
   auto size = std::ssize(writer.bytes());
   communicator.broadcast(&size, sizeof size, root, subject);
@@ -70,12 +72,13 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
       next += 2;
     }
   }
-  std::vector<std::vector<std::int64_t>> sources;
-  reader.take(sources);
-  for (const auto& codes : sources) {
-    auto& of_parameter = file.sources.emplace_back();
-    for (const std::int64_t code : codes)
-      of_parameter.push_back(static_cast<ElementSource>(code));
+  std::vector<std::vector<std::int64_t>> origins;
+  reader.take(origins);
+  for (const auto& codes : origins) {
+    auto& of_parameter = file.origins.emplace_back();
+    for (std::size_t i = 0; i < codes.size(); i += 2)
+      of_parameter.push_back({static_cast<ElementSource>(codes[i]),
+                              static_cast<DType>(codes[i + 1])});
   }
 }
 
@@ -129,7 +132,7 @@ PartialSums write_own_pieces(ShardedOptimizer& optimizer,
       return writer.write(piece.index, piece.place(), piece.data,
                           piece.bytes());
     strided.resize(static_cast<std::size_t>(piece_bytes));
-    for_each_stretch(piece, [&](Range elements) {
+    for_each_stretch(piece.elements, piece.element_bytes, [&](Range elements) {
       OptimizerAccess::read_value(optimizer, piece.id, elements,
                                   strided.data());
       writer.write(piece.index, elements.begin * piece.element_bytes,
@@ -142,22 +145,38 @@ PartialSums write_own_pieces(ShardedOptimizer& optimizer,
 
 namespace {
 
-/// Reads pieces of arrays, likewise.
+/// Reads pieces of arrays, likewise. What has another type in the file, or does
+/// not lie in C order in memory, passes through a buffer.
 class PieceReader {
  public:
-  PieceReader(const SharedFile& shared, const OpenFile& file, bool verify)
-      : shared_(shared), file_(file), verify_(verify), sums_(shared) {}
+  PieceReader(ShardedOptimizer& optimizer, const SharedFile& shared,
+              const OpenFile& file, bool verify)
+      : optimizer_(optimizer),
+        shared_(shared),
+        file_(file),
+        verify_(verify),
+        sums_(shared) {}
 
-  void read(ArrayIndex index, std::int64_t place, std::byte* data,
-            std::int64_t bytes) {
+  /// types: of the piece, and in the file.
+  void read(const OwnPiece& piece, DType dtype, DType in_file) {
+    const std::int64_t width = size_of(in_file);
+    const bool is_straight = piece.data != nullptr && dtype == in_file;
     const std::int64_t begin =
-        shared_.arrays[index.parameter][index.array].place;
-    for (std::int64_t done = 0; done < bytes; done += piece_bytes) {
-      const std::int64_t count = std::min(piece_bytes, bytes - done);
-      if (!parts_.takes(begin + place + done, count)) flush();
-      parts_.add(begin + place + done, data + done, count);
-      coming_.push_back({index, place + done});
-    }
+        shared_.arrays[piece.index.parameter][piece.index.array].place;
+    for_each_stretch(
+        piece.elements, std::max(width, size_of(dtype)), [&](Range elements) {
+          const std::int64_t place = elements.begin * width;
+          const std::int64_t bytes = elements.size() * width;
+          if (!parts_.takes(begin + place, bytes)) flush();
+          Coming coming{piece.index, place, piece.id, elements,
+                        nullptr,     dtype, in_file,  !is_straight};
+          if (piece.data != nullptr)
+            coming.to = piece.data + (elements.begin - piece.elements.begin) *
+                                         size_of(dtype);
+          parts_.add(begin + place, is_straight ? coming.to : room(bytes),
+                     bytes);
+          coming_.push_back(coming);
+        });
   }
 
   void flush() {
@@ -169,11 +188,15 @@ class PieceReader {
                                    detail::quoted(shared_.path),
                                    " (reading stopped at byte ", outcome.place,
                                    ": ", error_text(outcome.error), ")"));
-    for (std::size_t i = 0; verify_ && i < coming_.size(); ++i)
-      sums_.add(coming_[i].index, coming_[i].place, parts_.parts()[i].data,
-                parts_.parts()[i].bytes);
+    for (std::size_t i = 0; i < coming_.size(); ++i) {
+      const OpenFile::Part& part = parts_.parts()[i];
+      if (verify_)
+        sums_.add(coming_[i].index, coming_[i].place, part.data, part.bytes);
+      if (coming_[i].passes) pass_on(coming_[i], part.data);
+    }
     coming_.clear();
     parts_.clear();
+    used_ = 0;
   }
 
   PartialSums finish() {
@@ -185,14 +208,45 @@ class PieceReader {
   struct Coming {
     ArrayIndex index;
     std::int64_t place = 0;
+    ParameterId id;
+    Range elements;
+    std::byte* to = nullptr;  // null: not in C order
+    DType dtype = DType::float32;
+    DType in_file = DType::float32;
+    bool passes = false;  // through the buffer
   };
 
+  /// In the buffer, until the next flush: parts take no more than one piece.
+  std::byte* room(std::int64_t bytes) {
+    buffer_.resize(static_cast<std::size_t>(piece_bytes));
+    used_ += bytes;
+    return buffer_.data() + (used_ - bytes);
+  }
+
+  void pass_on(const Coming& coming, const std::byte* from) {
+    const std::int64_t count = coming.elements.size();
+    if (coming.to != nullptr)
+      return convert_elements(coming.in_file, from, coming.dtype, coming.to,
+                              count);
+    if (coming.dtype != coming.in_file) {
+      converted_.resize(static_cast<std::size_t>(piece_bytes));
+      convert_elements(coming.in_file, from, coming.dtype, converted_.data(),
+                       count);
+      from = converted_.data();
+    }
+    OptimizerAccess::write_value(optimizer_, coming.id, coming.elements, from);
+  }
+
+  ShardedOptimizer& optimizer_;
   const SharedFile& shared_;
   const OpenFile& file_;
   bool verify_;
   SumsOfArrays sums_;
   PartsOfFile parts_;
   std::vector<Coming> coming_;  // as the parts
+  std::vector<std::byte> buffer_;
+  std::int64_t used_ = 0;  // bytes of the buffer
+  std::vector<std::byte> converted_;
 };
 
 }  // namespace
@@ -200,29 +254,18 @@ class PieceReader {
 PartialSums read_own_pieces(ShardedOptimizer& optimizer,
                             const FileLayout& layout, const SharedFile& shared,
                             const OpenFile& file, bool verify) {
-  PieceReader reader(shared, file, verify);
-  std::vector<std::byte> strided;
-  const auto read_strided = [&](const OwnPiece& piece) {
-    strided.resize(static_cast<std::size_t>(piece_bytes));
-    reader.flush();
-    for_each_stretch(piece, [&](Range elements) {
-      reader.read(piece.index, elements.begin * piece.element_bytes,
-                  strided.data(), elements.size() * piece.element_bytes);
-      reader.flush();
-      OptimizerAccess::write_value(optimizer, piece.id, elements,
-                                   strided.data());
-    });
-  };
+  PieceReader reader(optimizer, shared, file, verify);
   for_each_own_piece(optimizer, layout, [&](const OwnPiece& piece) {
-    const auto& of_parameter = shared.sources[piece.index.parameter];
+    const auto [parameter, array] = piece.index;
+    const auto& of_parameter = shared.origins[parameter];
     if (of_parameter.empty()) return;
-    const ElementSource source = of_parameter[piece.index.array];
-    if (source == ElementSource::file) {
-      if (piece.data == nullptr) return read_strided(piece);
-      return reader.read(piece.index, piece.place(), piece.data, piece.bytes());
-    }
+    const ElementOrigin& origin = of_parameter[array];
+    if (origin.is_in_file())
+      return reader.read(piece,
+                         layout.parameters[parameter].arrays[array].dtype,
+                         origin.dtype);
     reader.flush();  // the value may be among what is coming
-    if (source == ElementSource::value)
+    if (origin.source == ElementSource::value)
       OptimizerAccess::read_as_main(optimizer, piece.id, piece.elements,
                                     piece.data);
     else

@@ -28,9 +28,7 @@ struct SharedFile {
   std::string mark;       // its first bytes
   /// By parameter of the model's layout and array.
   std::vector<std::vector<StoredArray>> arrays;
-  /// Likewise, of one that is loaded: where an array comes from; empty for a
-  /// parameter that stays as it is.
-  std::vector<std::vector<ElementSource>> sources;
+  ElementOrigins origins;  // of one that is loaded
 };
 
 /// Collective. Root's, on every rank.
@@ -113,7 +111,7 @@ PartialSums write_own_pieces(ShardedOptimizer& optimizer,
                              const FileLayout& layout, const SharedFile& shared,
                              const PartOfNewFile& file);
 
-/// Local. Reads what this rank owns of the loaded parameters from where sources
+/// Local. Reads what this rank owns of the loaded parameters from where origins
 /// says. Without verify the sums are 0. Throws CheckpointError.
 PartialSums read_own_pieces(ShardedOptimizer& optimizer,
                             const FileLayout& layout, const SharedFile& shared,

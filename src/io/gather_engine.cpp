@@ -9,6 +9,7 @@
 #include <kzero/error.hpp>
 
 #include "core/message.hpp"
+#include "io/convert_elements.hpp"
 #include "io/staging.hpp"
 #include "optim/agreement.hpp"
 #include "optim/optimizer_access.hpp"
@@ -178,12 +179,13 @@ class BucketLoad {
   void load_values(Staging& staging, RootStatus& status) {
     for_each_loaded(
         0, status,
-        [&](const ParameterLayout& parameter, ElementSource, std::int64_t) {
+        [&](const ParameterLayout& parameter, const ElementOrigin& origin,
+            std::int64_t) {
           const ParameterId id = parameter.id;
           std::byte* const value =
               OptimizerAccess::contiguous_value(optimizer_, id);
           std::byte* const data = value != nullptr ? value : staging.data();
-          root_.source->read(parameter, parameter.arrays[0], data);
+          read(parameter, parameter.arrays[0], origin, data);
           if (value == nullptr)
             OptimizerAccess::write_value(
                 optimizer_, id, {0, optimizer_.parameters()[id].size}, data);
@@ -205,18 +207,18 @@ class BucketLoad {
     if (status.is_root())
       std::memset(staging.data(), 0,
                   static_cast<std::size_t>(walk_.size() * width));
-    for_each_loaded(
-        k + 1, status,
-        [&](const ParameterLayout& parameter, ElementSource source,
-            std::int64_t at) {
-          std::byte* const data = staging.data() + at * width;
-          if (source == ElementSource::file)
-            root_.source->read(parameter, parameter.arrays[k + 1], data);
-          else if (source == ElementSource::value)
-            OptimizerAccess::read_as_main(
-                optimizer_, parameter.id,
-                {0, optimizer_.parameters()[parameter.id].size}, data);
-        });
+    for_each_loaded(k + 1, status,
+                    [&](const ParameterLayout& parameter,
+                        const ElementOrigin& origin, std::int64_t at) {
+                      std::byte* const data = staging.data() + at * width;
+                      if (origin.is_in_file())
+                        read(parameter, parameter.arrays[k + 1], origin, data);
+                      else if (origin.source == ElementSource::value)
+                        OptimizerAccess::read_as_main(
+                            optimizer_, parameter.id,
+                            {0, optimizer_.parameters()[parameter.id].size},
+                            data);
+                    });
     staging.use([&] {
       landing.use([&] {
         communicator.scatter(staging.data(), landing.data(), walk_.shards(),
@@ -232,16 +234,32 @@ class BucketLoad {
     return loaded_[static_cast<std::size_t>(id.index)] != 0;
   }
 
-  /// On the root, calls f(parameter, sources of its arrays, first element in
-  /// the bucket) for each loaded parameter that has this array.
+  /// On the root: an array, from what the file has for it.
+  void read(const ParameterLayout& parameter, const ArrayLayout& array,
+            const ElementOrigin& origin, std::byte* data) const {
+    const ArrayLayout in_file = array_in_file(array, origin);
+    if (in_file.dtype == array.dtype)
+      return root_.source->read(parameter, in_file, data);
+    root_.source->read_pieces(
+        parameter, in_file,
+        [&](std::int64_t place, std::span<const std::byte> bytes) {
+          const std::int64_t width = size_of(in_file.dtype);
+          convert_elements(in_file.dtype, bytes.data(), array.dtype,
+                           data + place / width * size_of(array.dtype),
+                           std::ssize(bytes) / width);
+        });
+  }
+
+  /// On the root, calls f(parameter, where the array comes from, first element
+  /// in the bucket) for each loaded parameter that has this array.
   template <class F>
   void for_each_loaded(std::size_t array, RootStatus& status, F&& f) {
     status.attempt([&] {
       walk_.for_each(
           *root_.layout, array, [&](std::size_t place, std::int64_t offset) {
-            const auto& sources = (*root_.sources)[place];
-            if (!sources.empty())
-              f(root_.layout->parameters[place], sources[array], offset);
+            const auto& origins = (*root_.origins)[place];
+            if (!origins.empty())
+              f(root_.layout->parameters[place], origins[array], offset);
           });
     });
     status.share(partly_loaded);

@@ -73,6 +73,10 @@ const ArrayLayout* find_array(const ParameterLayout& parameter,
 
 enum class Compare { all, main_only };
 
+bool have_same_type(const ParameterLayout& model, const ParameterLayout& file) {
+  return model.arrays.front().dtype == file.arrays.front().dtype;
+}
+
 std::string_view name_of(Medium medium) {
   switch (medium) {
     case Medium::text:
@@ -87,9 +91,11 @@ std::string_view name_of(Medium medium) {
 
 std::string differing_arrays(const ParameterLayout& model,
                              const ParameterLayout& file, Compare compare,
-                             Medium medium) {
+                             OtherType other_type, Medium medium) {
+  // Of another type, a main parameter can be there on one side alone.
+  const bool same_type = have_same_type(model, file);
   const auto left_out = [&](const ArrayLayout& array) {
-    return compare == Compare::main_only && array.name != "main";
+    return array.name == "main" ? !same_type : compare == Compare::main_only;
   };
   Differences differences;
   for (const ArrayLayout& mine : model.arrays) {
@@ -97,7 +103,7 @@ std::string differing_arrays(const ParameterLayout& model,
     const ArrayLayout* theirs = find_array(file, mine.name);
     if (theirs == nullptr)
       differences.missing.add(detail::quoted(mine.name));
-    else if (mine.dtype != theirs->dtype)
+    else if (mine.dtype != theirs->dtype && other_type == OtherType::refuse)
       differences.different.add(concat(detail::quoted(mine.name), " is ",
                                        theirs->dtype, ", expected ",
                                        mine.dtype));
@@ -115,10 +121,14 @@ std::string differing_shape(const ParameterLayout& model,
   if (model.extents != file.extents)
     return concat("has the shape ", std::span(file.extents), ", expected ",
                   std::span(model.extents));
-  const DType expected = model.arrays.front().dtype;
-  const DType got = file.arrays.front().dtype;
-  if (expected != got) return concat("is ", got, ", expected ", expected);
   return {};
+}
+
+std::string differing_type(const ParameterLayout& model,
+                           const ParameterLayout& file) {
+  if (have_same_type(model, file)) return {};
+  return concat("is ", file.arrays.front().dtype, ", expected ",
+                model.arrays.front().dtype);
 }
 
 /// Hyperparameters of the first group that the second one does not have.
@@ -167,8 +177,14 @@ class Matcher {
 
  private:
   bool strict() const { return options_.match == Match::strict; }
+  bool weights_only() const { return options_.weights_only; }
+  bool converts() const { return options_.other_type == OtherType::convert; }
 
   void match_groups() {
+    if (weights_only()) {
+      match_.groups.assign(model_.groups.size(), nullptr);
+      return;
+    }
     for (const GroupLayout& mine : model_.groups) {
       const GroupLayout* theirs = find(file_groups_, mine.name);
       match_.groups.push_back(theirs);
@@ -203,6 +219,10 @@ class Matcher {
         continue;
       }
       std::string text = differing_shape(mine, *theirs);
+      if (text.empty() && !converts()) {
+        text = differing_type(mine, *theirs);
+        has_other_types_ |= !text.empty();
+      }
       if (!text.empty())
         match_.misshaped.push_back(mine.name);
       else
@@ -225,14 +245,17 @@ class Matcher {
   std::string match_parameter(const ParameterLayout& mine,
                               const ParameterLayout& theirs,
                               ParameterMatch& match) {
-    const bool same_rule = have_same_rule(mine, theirs);
-    const std::string arrays = differing_arrays(
-        mine, theirs, same_rule ? Compare::all : Compare::main_only, medium_);
+    const bool same_rule = !weights_only() && have_same_rule(mine, theirs);
+    std::string arrays;
+    if (!weights_only())
+      arrays = differing_arrays(mine, theirs,
+                                same_rule ? Compare::all : Compare::main_only,
+                                options_.other_type, medium_);
     match.in_file = &theirs;
     match.anew = !same_rule || !arrays.empty();
     for (const ArrayLayout& array : mine.arrays)
-      match.sources.push_back(source_of(array, theirs, match.anew));
-    if (mine.group != theirs.group)
+      match.origins.push_back(origin_of(array, mine, theirs, match.anew));
+    if (!weights_only() && mine.group != theirs.group)
       return concat("is in the group ", detail::quoted(theirs.group),
                     ", expected ", detail::quoted(mine.group));
     return arrays;
@@ -246,15 +269,20 @@ class Matcher {
            my_group->rule == their_group->rule;
   }
 
-  static ElementSource source_of(const ArrayLayout& array,
-                                 const ParameterLayout& file, bool anew) {
-    if (array.name == "value") return ElementSource::file;
-    if (array.name != "main")
-      return anew ? ElementSource::zeros : ElementSource::file;
-    const ArrayLayout* theirs = find_array(file, "main");
-    return theirs != nullptr && theirs->dtype == array.dtype
-               ? ElementSource::file
-               : ElementSource::value;
+  ElementOrigin origin_of(const ArrayLayout& array,
+                          const ParameterLayout& model,
+                          const ParameterLayout& file, bool anew) const {
+    const bool is_state = array.name != "value" && array.name != "main";
+    if (is_state && anew) return {};
+    if (!is_state && !have_same_type(model, file)) {
+      const ArrayLayout* main = find_array(file, "main");
+      if (main != nullptr) return {ElementSource::file_main, main->dtype};
+      return {ElementSource::file_value, file.arrays.front().dtype};
+    }
+    const ArrayLayout* theirs = find_array(file, array.name);
+    if (theirs != nullptr && (theirs->dtype == array.dtype || converts()))
+      return {ElementSource::file, theirs->dtype};
+    return {ElementSource::value};
   }
 
   void throw_differences() const {
@@ -271,6 +299,10 @@ class Matcher {
       advice +=
           ", or set LoadOptions::other_rule = OtherRule::start_anew, which "
           "loads the parameters and starts the state anew";
+    if (medium_ != Medium::text && has_other_types_ && strict())
+      advice +=
+          ", or set LoadOptions::other_type = OtherType::convert, which loads "
+          "parameters of another number type";
     if (medium_ != Medium::text && !others.empty())
       advice +=
           ", or set LoadOptions::match = Match::partial, which loads what they "
@@ -289,10 +321,23 @@ class Matcher {
   NameList rules_;  // that are refused
   Differences groups_;
   Differences parameters_;
+  bool has_other_types_ = false;
   LayoutMatch match_;
 };
 
 }  // namespace
+
+ArrayLayout array_in_file(const ArrayLayout& array,
+                          const ElementOrigin& origin) {
+  switch (origin.source) {
+    case ElementSource::file_value:
+      return {"value", origin.dtype};
+    case ElementSource::file_main:
+      return {"main", origin.dtype};
+    default:
+      return {array.name, origin.dtype};
+  }
+}
 
 LayoutMatch match_layouts(const FileLayout& model, const FileLayout& file,
                           const LoadOptions& options, Medium medium) {

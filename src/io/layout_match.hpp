@@ -13,15 +13,32 @@
 namespace kzero::detail {
 
 /// Where the elements of an array come from.
-/// value: the parameter's own, widened.
-enum class ElementSource { file, value, zeros };
+/// file: the array of the same name. file_value, file_main: that array of the
+/// parameter. value: the model's value when that is loaded, widened.
+enum class ElementSource { file, file_value, file_main, value, zeros };
+
+struct ElementOrigin {
+  ElementSource source = ElementSource::zeros;
+  /// In the file, of what comes from there: converted where it is another one.
+  DType dtype = DType::float32;
+
+  bool is_in_file() const { return source <= ElementSource::file_main; }
+};
+
+/// The array of the file that one of the model's comes from.
+ArrayLayout array_in_file(const ArrayLayout& array,
+                          const ElementOrigin& origin);
+
+/// As in the model's layout, of each parameter, each array; none of a parameter
+/// that stays as it is.
+using ElementOrigins = std::vector<std::vector<ElementOrigin>>;
 
 struct ParameterMatch {
   /// Null: the parameter stays as it is.
   const ParameterLayout* in_file = nullptr;
   /// State and update count start anew.
   bool anew = false;
-  std::vector<ElementSource> sources;  // by array of the model
+  std::vector<ElementOrigin> origins;  // by array of the model
 };
 
 /// Points into the layouts that were matched.

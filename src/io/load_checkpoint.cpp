@@ -104,7 +104,7 @@ class Load {
   void scatter() {
     try {
       const ScatterRoot root{&model_, reader_ ? &*reader_ : nullptr,
-                             &numbers_.sources};
+                             &numbers_.origins};
       scatter_arrays(optimizer_, status_.is_root() ? root : ScatterRoot(),
                      numbers_.loaded, status_);
     } catch (const CheckpointError&) {
@@ -117,7 +117,7 @@ class Load {
   void share_file(const std::filesystem::path& path) {
     shared_.path = std::filesystem::absolute(path).string();
     shared_.mark = reader_->header();
-    shared_.sources = numbers_.sources;
+    shared_.origins = numbers_.origins;
     const ArrayFinder finder(reader_->layout());
     for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
       const ParameterLayout& parameter = model_.parameters[i];
@@ -125,15 +125,21 @@ class Load {
       for (std::size_t k = 0; k < parameter.arrays.size(); ++k) {
         arrays.emplace_back();
         if (!is_read(i, k)) continue;
-        const ArrayIndex index = finder.find(parameter, parameter.arrays[k]);
+        const ArrayIndex index = finder.find(parameter, in_file(i, k));
         arrays.back() = reader_->stored().arrays[index.parameter][index.array];
       }
     }
   }
 
   bool is_read(std::size_t parameter, std::size_t array) const {
-    const auto& sources = shared_.sources[parameter];
-    return !sources.empty() && sources[array] == ElementSource::file;
+    const auto& origins = shared_.origins[parameter];
+    return !origins.empty() && origins[array].is_in_file();
+  }
+
+  /// What is read from the file for an array of the model.
+  ArrayLayout in_file(std::size_t parameter, std::size_t array) const {
+    return array_in_file(model_.parameters[parameter].arrays[array],
+                         shared_.origins[parameter][array]);
   }
 
   /// Closed where this rank does not see the file that the root has read.
@@ -174,8 +180,7 @@ class Load {
         if (!is_read(i, k) || sum == shared_.arrays[i][k].sum) continue;
         throw CheckpointError(concat(
             "cannot load the checkpoint ", detail::quoted(shared_.path), " (",
-            damage(model_.parameters[i], model_.parameters[i].arrays[k]), ")",
-            partly_loaded));
+            damage(model_.parameters[i], in_file(i, k)), ")", partly_loaded));
       }
   }
 

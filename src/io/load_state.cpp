@@ -46,7 +46,7 @@ void load(ShardedOptimizer& optimizer, const OptimizerState* state, int root,
       numbers = restored_numbers(optimizer, model, layout_of(*state), options,
                                  Medium::state);
       source.emplace(*state);
-      from = {&model, &*source, &numbers.sources};
+      from = {&model, &*source, &numbers.origins};
     } catch (const std::exception& error) {
       problem = concat(name, ": ", error.what());
     }

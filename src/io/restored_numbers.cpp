@@ -75,16 +75,30 @@ void require_count(std::string_view what, std::int64_t count) {
 }
 
 void take_parameter(ParameterId id, const ParameterMatch& match,
-                    RestoredNumbers& numbers) {
-  numbers.sources.push_back(match.sources);
+                    bool weights_only, RestoredNumbers& numbers) {
+  numbers.origins.push_back(match.origins);
   if (match.in_file == nullptr) return;
   const std::int64_t count = match.in_file->update_count;
-  require_count(
-      concat("the update count of ", detail::quoted(match.in_file->name)),
-      count);
+  if (!weights_only)
+    require_count(
+        concat("the update count of ", detail::quoted(match.in_file->name)),
+        count);
   const auto i = static_cast<std::size_t>(id.index);
   numbers.loaded[i] = 1;
   numbers.update_counts[i] = match.anew ? 0 : count;
+}
+
+void take_counters(const ShardedOptimizer& optimizer, const FileLayout& file,
+                   RestoredNumbers& numbers) {
+  numbers.skipped_total = file.skipped_total;
+  numbers.skipped_in_a_row = file.skipped_in_a_row;
+  require_count("the count of steps", file.content.step);
+  require_count("skipped_total", file.skipped_total);
+  require_count("skipped_in_a_row", file.skipped_in_a_row);
+  LoadedScaler scaler = loaded_scaler(optimizer.options().scaler, file.scaler);
+  numbers.loss_scale = scaler.state;
+  if (!scaler.warning.empty())
+    numbers.warnings.push_back(std::move(scaler.warning));
 }
 
 }  // namespace
@@ -99,23 +113,19 @@ RestoredNumbers restored_numbers(const ShardedOptimizer& optimizer,
   numbers.content.missing = std::move(match.missing);
   numbers.content.extra = std::move(match.extra);
   numbers.content.misshaped = std::move(match.misshaped);
-  numbers.skipped_total = file.skipped_total;
-  numbers.skipped_in_a_row = file.skipped_in_a_row;
-  require_count("the count of steps", file.content.step);
-  require_count("skipped_total", file.skipped_total);
-  require_count("skipped_in_a_row", file.skipped_in_a_row);
   const auto count = static_cast<std::size_t>(optimizer.parameters().size());
   numbers.loaded.assign(count, 0);
   numbers.update_counts.assign(count, 0);
   for (std::size_t p = 0; p < model.parameters.size(); ++p)
-    take_parameter(model.parameters[p].id, match.parameters[p], numbers);
+    take_parameter(model.parameters[p].id, match.parameters[p],
+                   options.weights_only, numbers);
   for (std::size_t g = 0; g < model.groups.size(); ++g)
     take_group(OptimizerAccess::rule(optimizer, g), model.groups[g],
                match.groups[g], options.match, numbers);
-  LoadedScaler scaler = loaded_scaler(optimizer.options().scaler, file.scaler);
-  numbers.loss_scale = scaler.state;
-  if (!scaler.warning.empty())
-    numbers.warnings.push_back(std::move(scaler.warning));
+  if (options.weights_only)
+    numbers.keeps_counters = 1;
+  else
+    take_counters(optimizer, file, numbers);
   return numbers;
 }
 
@@ -139,6 +149,7 @@ void for_each_member(Numbers& numbers, F&& f) {
   f(numbers.loss_scale.scale);
   f(numbers.loss_scale.good_steps);
   f(numbers.loss_scale.hysteresis_left);
+  f(numbers.keeps_counters);
 }
 
 }  // namespace
@@ -173,10 +184,12 @@ void restore(ShardedOptimizer& optimizer, const RestoredNumbers& numbers) {
       OptimizerAccess::set_update_count(optimizer, id,
                                         numbers.update_counts[i]);
   }
-  OptimizerAccess::set_counters(
-      optimizer,
-      {numbers.content.step, numbers.skipped_total, numbers.skipped_in_a_row});
-  OptimizerAccess::set_loss_scale(optimizer, numbers.loss_scale);
+  if (numbers.keeps_counters == 0) {
+    OptimizerAccess::set_counters(optimizer,
+                                  {numbers.content.step, numbers.skipped_total,
+                                   numbers.skipped_in_a_row});
+    OptimizerAccess::set_loss_scale(optimizer, numbers.loss_scale);
+  }
   OptimizerAccess::forget_averaged(optimizer);
 }
 

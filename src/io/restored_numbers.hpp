@@ -26,10 +26,11 @@ struct RestoredNumbers {
   /// stay as they are.
   std::vector<std::vector<double>> values;
   LossScaleState loss_scale;
+  std::int64_t keeps_counters = 0;  // 1: steps and loss scale are the program's
 
   // Not broadcast.
-  std::vector<std::vector<ElementSource>> sources;  // as in the model's layout
-  std::vector<std::string> warnings;                // for the log
+  ElementOrigins origins;
+  std::vector<std::string> warnings;  // for the log
 };
 
 /// Takes them from a file, a text or a state. Throws CheckpointError when it

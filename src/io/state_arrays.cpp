@@ -183,9 +183,21 @@ StateSource::StateSource(const OptimizerState& state) {
   add_names(state, parameters_);
 }
 
+const StateArray& StateSource::find(const ParameterLayout& parameter,
+                                    const ArrayLayout& array) const {
+  return *parameters_.at(parameter.name)->find(array.name);
+}
+
+void StateSource::read_pieces(
+    const ParameterLayout& parameter, const ArrayLayout& array,
+    const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
+    const {
+  f(0, find(parameter, array).bytes);
+}
+
 void StateSource::read(const ParameterLayout& parameter,
                        const ArrayLayout& array, void* data) const {
-  const StateArray& from = *parameters_.at(parameter.name)->find(array.name);
+  const StateArray& from = find(parameter, array);
   if (!from.bytes.empty())
     std::memcpy(data, from.bytes.data(), from.bytes.size());
 }

@@ -40,8 +40,15 @@ class StateSource final : public ArraySource {
   explicit StateSource(const OptimizerState& state);
   void read(const ParameterLayout& parameter, const ArrayLayout& array,
             void* data) const override;
+  /// One piece.
+  void read_pieces(
+      const ParameterLayout& parameter, const ArrayLayout& array,
+      const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
+      const override;
 
  private:
+  const StateArray& find(const ParameterLayout& parameter,
+                         const ArrayLayout& array) const;
   std::unordered_map<std::string_view, const ParameterState*> parameters_;
 };
 

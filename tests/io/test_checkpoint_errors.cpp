@@ -18,6 +18,7 @@
 #include "io/edited_file.hpp"
 #include "io/file_size_limit.hpp"
 #include "io/optimizer_snapshot.hpp"
+#include "io/read_only_folder.hpp"
 #include "io/scratch_folder.hpp"
 #include "io/sub_communicator.hpp"
 
@@ -78,6 +79,34 @@ TEST_F(CheckpointErrors, OfPathsThatCannotBeWritten) {
   expect_training_goes_on();
 }
 
+TEST_F(CheckpointErrors, OfAReadOnlyFolderLeaveTheOldFile) {
+  save_checkpoint(optimizer, folder / "c.h5");
+  const std::string old = file_bytes(folder / "c.h5");
+  MPI_Barrier(MPI_COMM_WORLD);
+  {
+    std::unique_ptr<ReadOnlyFolder> locked;
+    if (root) locked = std::make_unique<ReadOnlyFolder>(folder.path());
+    int holds = !root || locked->holds() ? 1 : 0;
+    MPI_Bcast(&holds, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (holds == 0)
+      GTEST_SKIP() << "this user may write into every folder, and cannot act "
+                      "as another one";
+    for (const char* name : {"c.h5", "d.h5"})
+      EXPECT_TRUE(says(save_error(folder / name),
+                       {name, "Permission denied",
+                        "no file can be created in the folder", "untouched"}));
+    EXPECT_TRUE(says(common(checkpoint_error([&] {
+                       save_checkpoint_async(optimizer, folder / "d.h5");
+                     })),
+                     {"d.h5", "Permission denied"}));
+    load_checkpoint(optimizer, folder / "c.h5");
+  }
+  EXPECT_EQ(file_bytes(folder / "c.h5"), old);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"c.h5"});
+  expect_training_goes_on();
+  save_checkpoint(optimizer, folder / "c.h5");
+}
+
 TEST_F(CheckpointErrors, OfUserDataThatCannotBeWritten) {
   EXPECT_TRUE(
       says(save_error(folder / "c.h5",
@@ -134,6 +163,40 @@ TEST_F(CheckpointErrors, OfFilesThatAreNone) {
     std::filesystem::resize_file(
         folder / "c.h5", std::filesystem::file_size(folder / "c.h5") / 2);
   EXPECT_TRUE(says(load_error(folder / "c.h5"), {"c.h5", "truncated"}));
+  expect_training_goes_on();
+}
+
+TEST_F(CheckpointErrors, OfTruncatedFiles) {
+  save_checkpoint(optimizer, folder / "c.h5");
+  const std::string whole = file_bytes(folder / "c.h5");
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (std::size_t size = 0; size < whole.size(); size = size * 3 + 1) {
+    if (root) write_bytes(folder / "c.h5", whole.substr(0, size));
+    EXPECT_TRUE(says(load_error(folder / "c.h5"), {"c.h5"})) << size;
+  }
+  if (root) write_bytes(folder / "c.h5", whole.substr(0, whole.size() - 1));
+  EXPECT_TRUE(says(load_error(folder / "c.h5"), {"c.h5", "truncated"}));
+}
+
+// As a killed writer leaves it, under the name of a whole one.
+TEST_F(CheckpointErrors, OfIncompleteFiles) {
+  if (root) {
+    const detail::FileLayout layout = detail::layout_of(optimizer, {});
+    detail::CheckpointWriter writer(folder / "d.h5", layout);
+    std::filesystem::copy(writer.file().temporary(), folder / "c.h5");
+  }
+  EXPECT_TRUE(says(load_error(folder / "c.h5"), {"c.h5", "incomplete"}));
+  expect_training_goes_on();
+}
+
+TEST_F(CheckpointErrors, OfFilesOfANewerMajorVersion) {
+  save_checkpoint(optimizer, folder / "c.h5");
+  if (root)
+    edit_header(folder / "c.h5", [](Json& json) {
+      json["format_version"] = {3, 0};
+    });
+  EXPECT_TRUE(says(load_error(folder / "c.h5"),
+                   {"c.h5", "format version 3.0", "newer kzero"}));
   expect_training_goes_on();
 }
 

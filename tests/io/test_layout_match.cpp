@@ -108,6 +108,13 @@ constexpr LoadOptions anew{.other_rule = OtherRule::start_anew};
 using Sources = std::vector<ElementSource>;
 using enum ElementSource;
 
+Sources sources_of(const ParameterMatch& match) {
+  Sources sources;
+  for (const ElementOrigin& origin : match.origins)
+    sources.push_back(origin.source);
+  return sources;
+}
+
 TEST(LayoutMatch, TakesEverythingOfTheSameModel) {
   const FileLayout mine = model();
   for (const LoadOptions& options : {LoadOptions{}, partial, anew}) {
@@ -117,7 +124,7 @@ TEST(LayoutMatch, TakesEverythingOfTheSameModel) {
     for (std::size_t i = 0; i < 6; ++i) {
       EXPECT_EQ(match.parameters[i].in_file, &theirs.parameters[i]);
       EXPECT_FALSE(match.parameters[i].anew);
-      EXPECT_EQ(match.parameters[i].sources, Sources(3, file));
+      EXPECT_EQ(sources_of(match.parameters[i]), Sources(3, file));
     }
     EXPECT_EQ(match.groups.at(0), &theirs.groups[0]);
     EXPECT_TRUE(match.missing.empty());
@@ -141,7 +148,7 @@ TEST(LayoutMatch, ListsWhatIsNotShared) {
   EXPECT_EQ(match.misshaped, (std::vector<std::string>{"b", "c"}));
   for (const std::size_t stays : {0u, 1u, 2u, 4u}) {
     EXPECT_EQ(match.parameters[stays].in_file, nullptr);
-    EXPECT_TRUE(match.parameters[stays].sources.empty());
+    EXPECT_TRUE(match.parameters[stays].origins.empty());
   }
   EXPECT_EQ(match.parameters[3].in_file, &theirs.parameters[3]);
   EXPECT_EQ(match.parameters[5].in_file, &theirs.parameters[4]);
@@ -162,7 +169,7 @@ TEST(LayoutMatch, StartsOtherStateAnew) {
   const auto expect = [](const ParameterMatch& match, bool is_anew,
                          const Sources& sources) {
     EXPECT_EQ(match.anew, is_anew);
-    EXPECT_EQ(match.sources, sources);
+    EXPECT_EQ(sources_of(match), sources);
   };
   expect(first_of([](FileLayout& f) { f.parameters[0].arrays.resize(1); }),
          true, {file, value, zeros});
@@ -179,6 +186,41 @@ TEST(LayoutMatch, StartsOtherStateAnew) {
   FileLayout frozen = model();
   frozen.parameters[0].arrays.resize(1);
   expect(first_of([](FileLayout&) {}, frozen), true, {file});
+}
+
+TEST(LayoutMatch, TakesOtherTypesFromMain) {
+  constexpr LoadOptions convert{.other_type = OtherType::convert};
+  const auto match_of = [&](DType value_type, DType state_type) {
+    FileLayout theirs = model();
+    auto& arrays = theirs.parameters[0].arrays;
+    arrays[0].dtype = value_type;
+    arrays[2].dtype = state_type;
+    if (size_of(value_type) > 2) arrays.erase(arrays.begin() + 1);
+    return match_layouts(model(), theirs, convert).parameters.at(0);
+  };
+  const ParameterMatch half = match_of(DType::float16, DType::float32);
+  EXPECT_EQ(sources_of(half), (Sources{file_main, file_main, file}));
+  EXPECT_EQ(half.origins[0].dtype, DType::float32);
+  const ParameterMatch wide = match_of(DType::float64, DType::float64);
+  EXPECT_EQ(sources_of(wide), (Sources{file_value, file_value, file}));
+  for (const ElementOrigin& origin : wide.origins)
+    EXPECT_EQ(origin.dtype, DType::float64);
+  EXPECT_FALSE(wide.anew);
+  const ParameterMatch same = match_of(DType::bfloat16, DType::float64);
+  EXPECT_EQ(sources_of(same), Sources(3, file));
+  EXPECT_EQ(same.origins[0].dtype, DType::bfloat16);
+  EXPECT_EQ(same.origins[2].dtype, DType::float64);
+}
+
+TEST(LayoutMatch, NamesTheOptionForOtherTypes) {
+  const auto retype = [](FileLayout& f) {
+    f.parameters[1].arrays[0].dtype = DType::float16;
+  };
+  EXPECT_TRUE(says(problem(retype), {"LoadOptions::other_type"}));
+  EXPECT_EQ(problem([](FileLayout& f) {
+              f.parameters[1].extents = {6};
+            }).find("other_type"),
+            std::string::npos);
 }
 
 TEST(LayoutMatch, LoadsAParameterFromAnotherGroup) {
@@ -220,7 +262,7 @@ TEST(LayoutMatch, StartsAnotherRuleAnewWhereAllowed) {
     EXPECT_EQ(match.groups, std::vector<const GroupLayout*>{nullptr});
     for (const ParameterMatch& parameter : match.parameters) {
       EXPECT_TRUE(parameter.anew);
-      EXPECT_EQ(parameter.sources, (Sources{file, file, zeros}));
+      EXPECT_EQ(sources_of(parameter), (Sources{file, file, zeros}));
     }
   }
   // Strict for the rest.

@@ -210,6 +210,8 @@ TEST_F(LoadState, RefusesWrongCalls) {
            {.match = Match(7)}),
       load("an unknown answer to another rule", good,
            {"LoadOptions::other_rule", "8"}, {.other_rule = OtherRule(8)}),
+      load("an unknown answer to another type", good,
+           {"LoadOptions::other_type", "9"}, {.other_type = OtherType(9)}),
   };
   if (ranks > 1) {
     rows.push_back({"another root on the last rank",
