@@ -38,6 +38,10 @@ function(kzero_add_instruction_sets library)
       ${target}
       PRIVATE ${flags_${set}} $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-math-errno
               -fno-trapping-math -ffp-contract=off -Wno-psabi)
+    if(KZERO_BUILD_FUZZER)
+      # They parse nothing, and take many minutes to be instrumented.
+      target_compile_options(${target} PRIVATE -fno-sanitize=all)
+    endif()
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
                                                UNITY_BUILD OFF)
     kzero_set_warnings(${target})
