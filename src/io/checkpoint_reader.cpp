@@ -146,7 +146,7 @@ void CheckpointReader::read(const ParameterLayout& parameter,
       throw CheckpointError(
           concat("the array ", detail::quoted(array.name), " of the parameter ",
                  detail::quoted(parameter.name), " has another shape or type"));
-    const StoredArray& stored = stored_.arrays[index.parameter][index.array];
+    const StoredArray& stored = stored_.arrays[index];
     const std::int64_t bytes = array_bytes(parameter, array.dtype);
     auto* const to = static_cast<std::byte*>(data);
     std::uint64_t sum = 0;
@@ -160,7 +160,7 @@ void CheckpointReader::read(const ParameterLayout& parameter,
 }
 
 void CheckpointReader::check(ArrayIndex index, std::uint64_t sum) const {
-  if (sum == stored_.arrays[index.parameter][index.array].sum) return;
+  if (sum == stored_.arrays[index].sum) return;
   damaged_ = true;
   const ParameterLayout& parameter = layout().parameters[index.parameter];
   throw CheckpointError(damage(parameter, parameter.arrays[index.array]));
@@ -173,7 +173,7 @@ void CheckpointReader::read_pieces(
   naming_path(path_, [&] {
     const ParameterLayout& parameter = layout().parameters[index.parameter];
     const ArrayLayout& array = parameter.arrays[index.array];
-    const StoredArray& stored = stored_.arrays[index.parameter][index.array];
+    const StoredArray& stored = stored_.arrays[index];
     const std::int64_t bytes = array_bytes(parameter, array.dtype);
     std::vector<std::byte> buffer(
         static_cast<std::size_t>(std::min(piece, bytes)));

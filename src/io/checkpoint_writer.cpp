@@ -46,8 +46,7 @@ CheckpointWriter::CheckpointWriter(const std::filesystem::path& path,
 void CheckpointWriter::write(const ParameterLayout& parameter,
                              const ArrayLayout& array, const void* data) {
   const ArrayIndex index = finder_.find(parameter, array);
-  const std::int64_t begin =
-      view_.stored.arrays[index.parameter][index.array].place;
+  const std::int64_t begin = view_.stored.arrays[index].place;
   const std::int64_t bytes = array_bytes(parameter, array.dtype);
   const auto* const from = static_cast<const std::byte*>(data);
   for (std::int64_t done = 0; done < bytes; done += piece) {
@@ -58,7 +57,7 @@ void CheckpointWriter::write(const ParameterLayout& parameter,
 }
 
 void CheckpointWriter::add(ArrayIndex index, std::uint64_t sum) {
-  view_.stored.arrays[index.parameter][index.array].sum += sum;
+  view_.stored.arrays[index].sum += sum;
 }
 
 std::uint64_t CheckpointWriter::write_metadata(const FileHeader& header) {

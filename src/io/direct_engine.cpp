@@ -35,15 +35,7 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
     writer.put(std::string_view(file.path));
     writer.put(std::string_view(file.temporary));
     writer.put(std::string_view(file.mark));
-    std::vector<std::int64_t> numbers;
-    for (const auto& arrays : file.arrays) {
-      numbers.push_back(std::ssize(arrays));
-      for (const StoredArray& each : arrays) {
-        numbers.push_back(each.place);
-        numbers.push_back(static_cast<std::int64_t>(each.sum));
-      }
-    }
-    writer.put(numbers);
+    file.arrays.for_each_member([&](const auto& each) { writer.put(each); });
     std::vector<std::vector<std::int64_t>> sources;
     for (const auto& of_parameter : file.sources) {
       auto& codes = sources.emplace_back();
@@ -61,15 +53,7 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
   reader.take(file.path);
   reader.take(file.temporary);
   reader.take(file.mark);
-  std::vector<std::int64_t> numbers;
-  reader.take(numbers);
-  for (auto next = numbers.begin(); next != numbers.end();) {
-    auto& arrays = file.arrays.emplace_back();
-    for (std::int64_t count = *next++; count > 0; --count) {
-      arrays.push_back({next[0], static_cast<std::uint64_t>(next[1])});
-      next += 2;
-    }
-  }
+  file.arrays.for_each_member([&](auto& each) { reader.take(each); });
   std::vector<std::vector<std::int64_t>> sources;
   reader.take(sources);
   for (const auto& codes : sources) {
@@ -79,18 +63,9 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
   }
 }
 
-SumsOfArrays::SumsOfArrays(const SharedFile& shared) {
-  std::size_t count = 0;
-  for (const auto& arrays : shared.arrays) {
-    first_.push_back(count);
-    count += arrays.size();
-  }
-  sums_.assign(count, 0);
-}
-
 void SumsOfArrays::add(ArrayIndex index, std::int64_t place, const void* data,
                        std::int64_t bytes) {
-  std::int64_t& sum = sums_[first_[index.parameter] + index.array];
+  std::int64_t& sum = sums_[arrays_.place(index)];
   sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) +
                                   checksum(place, data, bytes));
 }
@@ -100,7 +75,7 @@ PieceWriter::PieceWriter(const SharedFile& shared, const PartOfNewFile& file)
 
 void PieceWriter::write(ArrayIndex index, std::int64_t place, std::byte* data,
                         std::int64_t bytes) {
-  const std::int64_t begin = shared_.arrays[index.parameter][index.array].place;
+  const std::int64_t begin = shared_.arrays[index].place;
   for (std::int64_t done = 0; done < bytes; done += piece_bytes) {
     const std::int64_t count = std::min(piece_bytes, bytes - done);
     sums_.add(index, place + done, data + done, count);
@@ -150,8 +125,7 @@ class PieceReader {
 
   void read(ArrayIndex index, std::int64_t place, std::byte* data,
             std::int64_t bytes) {
-    const std::int64_t begin =
-        shared_.arrays[index.parameter][index.array].place;
+    const std::int64_t begin = shared_.arrays[index].place;
     for (std::int64_t done = 0; done < bytes; done += piece_bytes) {
       const std::int64_t count = std::min(piece_bytes, bytes - done);
       if (!parts_.takes(begin + place + done, count)) flush();

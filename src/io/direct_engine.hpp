@@ -24,10 +24,9 @@ namespace kzero::detail {
 /// What every rank has to know of a file. Travels from the root.
 struct SharedFile {
   std::string path;
-  std::string temporary;  // of a new one
-  std::string mark;       // its first bytes
-  /// By parameter of the model's layout and array.
-  std::vector<std::vector<StoredArray>> arrays;
+  std::string temporary;        // of a new one
+  std::string mark;             // its first bytes
+  ByArray<StoredArray> arrays;  // as in the model's layout
   /// Likewise, of one that is loaded: where an array comes from; empty for a
   /// parameter that stays as it is.
   std::vector<std::vector<ElementSource>> sources;
@@ -77,13 +76,15 @@ class PartsOfFile {
 /// Adds up the checksums of pieces of arrays.
 class SumsOfArrays {
  public:
-  explicit SumsOfArrays(const SharedFile& shared);
+  /// Which outlives it.
+  explicit SumsOfArrays(const SharedFile& shared)
+      : arrays_(shared.arrays), sums_(shared.arrays.all().size()) {}
   void add(ArrayIndex index, std::int64_t place, const void* data,
            std::int64_t bytes);
   PartialSums take() { return std::move(sums_); }
 
  private:
-  std::vector<std::size_t> first_;  // by parameter
+  const ByArray<StoredArray>& arrays_;
   PartialSums sums_;
 };
 

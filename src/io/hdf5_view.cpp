@@ -27,7 +27,7 @@ namespace {
 struct ParametersView {
   std::uint64_t hash = 0;  // of what it depends on
   FileImage image;
-  std::vector<std::vector<StoredArray>> arrays;
+  ByArray<StoredArray> arrays;
 };
 
 void require_memory(const FileImage& image) {
@@ -85,7 +85,7 @@ std::shared_ptr<const ParametersView> make_parameters_view(
   auto view = std::make_shared<ParametersView>();
   view->hash = hash_of_layout;
   for (const ParameterLayout& parameter : layout.parameters)
-    view->arrays.emplace_back(parameter.arrays.size());
+    view->arrays.add(parameter.arrays.size());
   {
     const ElementTypes types;
     const std::vector<ArrayIndex> order = order_in_file(layout);
@@ -97,8 +97,7 @@ std::shared_ptr<const ParametersView> make_parameters_view(
       const Handle dataset =
           create_dataset(groups[index.parameter].get(), link_name(array.name),
                          types[array.dtype], parameter.extents);
-      view->arrays[index.parameter][index.array].place =
-          place_of(dataset.get());
+      view->arrays[index].place = place_of(dataset.get());
     }
   }
   require_memory(view->image);

@@ -121,12 +121,11 @@ class Load {
     const ArrayFinder finder(reader_->layout());
     for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
       const ParameterLayout& parameter = model_.parameters[i];
-      auto& arrays = shared_.arrays.emplace_back();
+      const auto arrays = shared_.arrays.add(parameter.arrays.size());
       for (std::size_t k = 0; k < parameter.arrays.size(); ++k) {
-        arrays.emplace_back();
         if (!is_read(i, k)) continue;
         const ArrayIndex index = finder.find(parameter, parameter.arrays[k]);
-        arrays.back() = reader_->stored().arrays[index.parameter][index.array];
+        arrays[k] = reader_->stored().arrays[index];
       }
     }
   }
