@@ -75,7 +75,7 @@ std::string damage(const ParameterLayout& parameter, const ArrayLayout& array) {
 
 CheckpointReader::CheckpointReader(const std::filesystem::path& path,
                                    Verify verify, UserArrays user_arrays)
-    : path_(path), verify_(verify), finder_(stored_.layout) {
+    : path_(path), verify_(verify) {
   naming_path(path_, [&] {
     file_ = open_for_reading(path_);
     header_ = header_of(file_, header_text_);
@@ -86,7 +86,7 @@ CheckpointReader::CheckpointReader(const std::filesystem::path& path,
         header_.manifest_sum)
       throw CheckpointError("its manifest is damaged");
     stored_ = read_manifest(manifest, header_);
-    finder_ = ArrayFinder(stored_.layout);
+    finder_.emplace(stored_.layout);
     verify_metadata();
     if (user_arrays == UserArrays::read) read_user_arrays();
   });
@@ -139,7 +139,7 @@ void CheckpointReader::read_user_arrays() {
 void CheckpointReader::read(const ParameterLayout& parameter,
                             const ArrayLayout& array, void* data) const {
   naming_path(path_, [&] {
-    const ArrayIndex index = finder_.find(parameter, array);
+    const ArrayIndex index = finder_->find(parameter, array);
     const ParameterLayout& found = layout().parameters[index.parameter];
     if (found.extents != parameter.extents ||
         found.arrays[index.array].dtype != array.dtype)

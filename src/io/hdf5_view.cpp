@@ -189,12 +189,16 @@ void take_user_places(const UserData& user,
 
 }  // namespace
 
-Hdf5View make_hdf5_view(const FileLayout& layout) {
-  check_user_data(layout.content.user);
+Hdf5View make_hdf5_view(FileLayout layout_of_file) {
+  check_user_data(layout_of_file.content.user);
   const SilentHdf5 silence;
   const Handle driver = register_image_driver();
-  const auto parameters = parameters_view(layout, driver.get());
-  Hdf5View view{parameters->image, {layout, parameters->arrays, {}}, 0, 0};
+  const auto parameters = parameters_view(layout_of_file, driver.get());
+  Hdf5View view{parameters->image,
+                {std::move(layout_of_file), parameters->arrays, {}},
+                0,
+                0};
+  const FileLayout& layout = view.stored.layout;
   {
     const Handle file = open_hdf5(view.image, driver.get(), 0);
     const hid_t root = file.get();
