@@ -55,6 +55,11 @@ class CheckpointWriter final : public ArraySink {
   void write(const ParameterLayout& parameter, const ArrayLayout& array,
              const void* data) override;
 
+  /// Writes bytes of one array from its byte first on; first is a multiple of
+  /// 8.
+  void write_part(ArrayIndex index, std::int64_t first,
+                  std::span<const std::byte> bytes);
+
   /// To the checksum of an array, for bytes that are written.
   void add(ArrayIndex index, std::uint64_t sum);
 
@@ -89,12 +94,21 @@ class CheckpointReader final : public ArraySource {
   const FileLayout& layout() const { return stored_.layout; }
   const StoredLayout& stored() const { return stored_; }
   std::int64_t bytes() const { return header_.file_bytes; }
+  const FileHeader& file_header() const { return header_; }
   /// What no other checkpoint begins with.
   const std::string& header() const { return header_text_; }
 
   /// Reads all elements of one array, which must have this shape and type.
   void read(const ParameterLayout& parameter, const ArrayLayout& array,
             void* data) const override;
+
+  /// Reads bytes of one array from its byte first on, whose checksum is the
+  /// caller's to compare.
+  void read_part(ArrayIndex index, std::int64_t first,
+                 std::span<std::byte> bytes) const;
+
+  /// Throws unless this is the checksum of an array.
+  void check(ArrayIndex index, std::uint64_t sum) const;
 
   /// Calls f(first byte, bytes) for all of an array, piece by piece, and throws
   /// at the end when they are not as they were written; whatever verify was.
@@ -111,7 +125,6 @@ class CheckpointReader final : public ArraySource {
 
  private:
   void read_user_arrays();
-  void check(ArrayIndex index, std::uint64_t sum) const;
   void verify_metadata() const;
   void read_bytes(std::int64_t place, void* data, std::int64_t bytes) const;
 

@@ -138,54 +138,64 @@ void CheckpointReader::read_user_arrays() {
 
 void CheckpointReader::read(const ParameterLayout& parameter,
                             const ArrayLayout& array, void* data) const {
+  ArrayIndex index;
   naming_path(path_, [&] {
-    const ArrayIndex index = finder_->find(parameter, array);
+    index = finder_->find(parameter, array);
     const ParameterLayout& found = layout().parameters[index.parameter];
     if (found.extents != parameter.extents ||
         found.arrays[index.array].dtype != array.dtype)
       throw CheckpointError(
           concat("the array ", detail::quoted(array.name), " of the parameter ",
                  detail::quoted(parameter.name), " has another shape or type"));
-    const StoredArray& stored = stored_.arrays[index];
-    const std::int64_t bytes = array_bytes(parameter, array.dtype);
-    auto* const to = static_cast<std::byte*>(data);
-    std::uint64_t sum = 0;
-    for (std::int64_t done = 0; done < bytes; done += piece) {
-      const std::int64_t count = std::min(piece, bytes - done);
-      read_bytes(stored.place + done, to + done, count);
-      if (verify_ == Verify::yes) sum += checksum(done, to + done, count);
-    }
-    if (verify_ == Verify::yes) check(index, sum);
   });
+  const std::int64_t bytes = array_bytes(parameter, array.dtype);
+  auto* const to = static_cast<std::byte*>(data);
+  std::uint64_t sum = 0;
+  for (std::int64_t done = 0; done < bytes; done += piece) {
+    const std::span part(
+        to + done, static_cast<std::size_t>(std::min(piece, bytes - done)));
+    read_part(index, done, part);
+    if (verify_ == Verify::yes)
+      sum += checksum(done, part.data(), std::ssize(part));
+  }
+  if (verify_ == Verify::yes) check(index, sum);
 }
 
 void CheckpointReader::check(ArrayIndex index, std::uint64_t sum) const {
   if (sum == stored_.arrays[index].sum) return;
   damaged_ = true;
   const ParameterLayout& parameter = layout().parameters[index.parameter];
-  throw CheckpointError(damage(parameter, parameter.arrays[index.array]));
+  naming_path(path_, [&] {
+    throw CheckpointError(damage(parameter, parameter.arrays[index.array]));
+  });
+}
+
+void CheckpointReader::read_part(ArrayIndex index, std::int64_t first,
+                                 std::span<std::byte> bytes) const {
+  naming_path(path_, [&] {
+    read_bytes(stored_.arrays[index].place + first, bytes.data(),
+               std::ssize(bytes));
+  });
 }
 
 void CheckpointReader::read_pieces(
     ArrayIndex index,
     const std::function<void(std::int64_t, std::span<const std::byte>)>& f)
     const {
-  naming_path(path_, [&] {
-    const ParameterLayout& parameter = layout().parameters[index.parameter];
-    const ArrayLayout& array = parameter.arrays[index.array];
-    const StoredArray& stored = stored_.arrays[index];
-    const std::int64_t bytes = array_bytes(parameter, array.dtype);
-    std::vector<std::byte> buffer(
-        static_cast<std::size_t>(std::min(piece, bytes)));
-    std::uint64_t sum = 0;
-    for (std::int64_t done = 0; done < bytes; done += piece) {
-      const std::int64_t count = std::min(piece, bytes - done);
-      read_bytes(stored.place + done, buffer.data(), count);
-      sum += checksum(done, buffer.data(), count);
-      f(done, std::span(buffer).first(static_cast<std::size_t>(count)));
-    }
-    check(index, sum);
-  });
+  const ParameterLayout& parameter = layout().parameters[index.parameter];
+  const std::int64_t bytes =
+      array_bytes(parameter, parameter.arrays[index.array].dtype);
+  std::vector<std::byte> buffer(
+      static_cast<std::size_t>(std::min(piece, bytes)));
+  std::uint64_t sum = 0;
+  for (std::int64_t done = 0; done < bytes; done += piece) {
+    const auto part = std::span(buffer).first(
+        static_cast<std::size_t>(std::min(piece, bytes - done)));
+    read_part(index, done, part);
+    sum += checksum(done, part.data(), std::ssize(part));
+    f(done, part);
+  }
+  check(index, sum);
 }
 
 void CheckpointReader::verify_arrays() const {

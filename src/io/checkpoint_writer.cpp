@@ -49,14 +49,18 @@ CheckpointWriter::CheckpointWriter(const std::filesystem::path& path,
 
 void CheckpointWriter::write(const ParameterLayout& parameter,
                              const ArrayLayout& array, const void* data) {
-  const ArrayIndex index = finder_.find(parameter, array);
-  const std::int64_t begin = view_.stored.arrays[index].place;
-  const std::int64_t bytes = array_bytes(parameter, array.dtype);
-  const auto* const from = static_cast<const std::byte*>(data);
-  for (std::int64_t done = 0; done < bytes; done += piece) {
-    const std::int64_t count = std::min(piece, bytes - done);
-    add(index, checksum(done, from + done, count));
-    file_.write(begin + done, from + done, count);
+  write_part(finder_.find(parameter, array), 0,
+             {static_cast<const std::byte*>(data),
+              static_cast<std::size_t>(array_bytes(parameter, array.dtype))});
+}
+
+void CheckpointWriter::write_part(ArrayIndex index, std::int64_t first,
+                                  std::span<const std::byte> bytes) {
+  const std::int64_t place = view_.stored.arrays[index].place + first;
+  for (std::int64_t done = 0; done < std::ssize(bytes); done += piece) {
+    const std::int64_t count = std::min(piece, std::ssize(bytes) - done);
+    add(index, checksum(first + done, bytes.data() + done, count));
+    file_.write(place + done, bytes.data() + done, count);
   }
 }
 

@@ -57,6 +57,10 @@ ScalerLayout layout_of_scaler(const ShardedOptimizer& optimizer) {
 
 }  // namespace
 
+CheckpointContent content_now(std::int64_t step, std::int64_t world_size) {
+  return {step, world_size, std::string(version()), utc_now(), {}};
+}
+
 std::string_view kind_name(Scaler::Kind kind) {
   switch (kind) {
     case Scaler::Kind::constant:
@@ -77,8 +81,9 @@ bool is_kind(std::string_view name) {
 
 FileLayout layout_of(const ShardedOptimizer& optimizer, const UserData& user) {
   FileLayout layout;
-  layout.content = {optimizer.steps(), optimizer.communicator()->size(),
-                    std::string(version()), utc_now(), user};
+  layout.content =
+      content_now(optimizer.steps(), optimizer.communicator()->size());
+  layout.content.user = user;
   const StepCounters counters = OptimizerAccess::counters(optimizer);
   layout.skipped_total = counters.skipped_total;
   layout.skipped_in_a_row = counters.skipped_in_a_row;

@@ -57,6 +57,9 @@ struct FileLayout {
   std::vector<std::string> tied;
 };
 
+/// Of this version of the library, made now.
+CheckpointContent content_now(std::int64_t step, std::int64_t world_size);
+
 /// Layout of a file with this optimizer's parameters, in order of declaration,
 /// saved now. Its array k + 1 is the bucket's state array k. Local.
 FileLayout layout_of(const ShardedOptimizer& optimizer, const UserData& user);

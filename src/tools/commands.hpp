@@ -23,5 +23,7 @@ void add_list(CLI::App& app, Outcome& outcome);
 void add_show(CLI::App& app, Outcome& outcome);
 void add_verify(CLI::App& app, Outcome& outcome);
 void add_diff(CLI::App& app, Outcome& outcome);
+void add_convert(CLI::App& app, Outcome& outcome);
+void add_plan(CLI::App& app, Outcome& outcome);
 
 }  // namespace kzero::tools

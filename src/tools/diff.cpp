@@ -5,22 +5,22 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/message.hpp"
 #include "io/checkpoint_file.hpp"
-#include "io/json_node.hpp"
+#include "io/layout_json.hpp"
 #include "tools/commands.hpp"
 #include "tools/elements.hpp"
 #include "tools/progress.hpp"
+#include "tools/tensor_files.hpp"
 
 namespace kzero::tools {
 namespace {
 
-using detail::ArrayIndex;
 using detail::CheckpointReader;
 using detail::Json;
 
@@ -41,29 +41,57 @@ struct Difference {
   double largest = 0;
 };
 
+/// What a checkpoint says beside its arrays, but for who made it and when.
+Json numbers_of(const std::filesystem::path& path) {
+  const CheckpointReader reader(path);
+  const detail::FileLayout& layout = reader.layout();
+  Json counts = Json::object();
+  for (const detail::ParameterLayout& parameter : layout.parameters)
+    counts[printable(parameter.name)] = parameter.update_count;
+  Json user = Json::object();
+  for (const auto& [name, value] : layout.content.user)
+    user[printable(name)] = text_of(value);
+  Json json = {{"step", layout.content.step},
+               {"skipped_total", layout.skipped_total},
+               {"update_counts", std::move(counts)},
+               {"groups", detail::json_of(layout.groups)},
+               {"user", std::move(user)}};
+  if (layout.scaler) json["scaler"] = detail::json_of(*layout.scaler);
+  return json;
+}
+
 class Diff {
  public:
-  explicit Diff(const DiffOptions& options)
-      : options_(options), a_(options.a), b_(options.b) {}
+  explicit Diff(const DiffOptions& options) : options_(options) {
+    // State is compared where both can have it.
+    const bool both = is_checkpoint(options.a) && is_checkpoint(options.b);
+    const Content content = both ? Content::all : Content::values;
+    a_ = read_tensors(options.a, content, OtherTypes::refuse).tensors;
+    b_ = read_tensors(options.b, content, OtherTypes::refuse).tensors;
+    if (both) compare_numbers(numbers_of(options.a), numbers_of(options.b));
+  }
 
   void run() {
-    const auto in_b = arrays_of(b_);
-    Progress progress("diff", a_.bytes());
-    for (const auto& [name, index] : arrays_of(a_)) {
-      const auto other = in_b.find(name);
+    std::unordered_map<std::string_view, const Tensor*> in_b;
+    for (const Tensor& tensor : b_) in_b[tensor.name] = &tensor;
+    std::int64_t bytes = 0;
+    for (const Tensor& tensor : a_) bytes += tensor.bytes();
+    Progress progress("diff", bytes);
+    for (const Tensor& tensor : a_) {
+      const auto other = in_b.find(tensor.name);
       if (other == in_b.end()) {
-        words_.push_back(printable(name) + " is in the first file alone");
+        words_.push_back(printable(tensor.name) +
+                         " is in the first file alone");
         continue;
       }
-      compare(name, index, other->second);
-      const auto& parameter = a_.layout().parameters[index.parameter];
-      progress.add(
-          detail::array_bytes(parameter, parameter.arrays[index.array].dtype));
+      compare(tensor, *other->second);
+      in_b.erase(other);
+      progress.add(tensor.bytes());
     }
-    for (const auto& [name, index] : in_b)
-      if (!arrays_of(a_).contains(name))
-        words_.push_back(printable(name) + " is in the second file alone");
-    compare_steps();
+    for (const Tensor& tensor : b_)
+      if (in_b.contains(tensor.name))
+        words_.push_back(printable(tensor.name) +
+                         " is in the second file alone");
   }
 
   bool is_same() const { return words_.empty() && differences_.empty(); }
@@ -94,50 +122,46 @@ class Diff {
   }
 
  private:
-  static std::map<std::string, ArrayIndex> arrays_of(
-      const CheckpointReader& reader) {
-    std::map<std::string, ArrayIndex> arrays;
-    const auto& parameters = reader.layout().parameters;
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      for (std::size_t k = 0; k < parameters[i].arrays.size(); ++k)
-        arrays[parameters[i].name + "/" + parameters[i].arrays[k].name] = {i,
-                                                                           k};
-    return arrays;
+  void compare_numbers(const Json& a, const Json& b) {
+    const auto said = [](const Json& json, const Json::json_pointer& place) {
+      return json.contains(place)
+                 ? json.at(place).dump(-1, ' ', false,
+                                       Json::error_handler_t::replace)
+                 : std::string("nothing");
+    };
+    for (const Json& change : Json::diff(a, b)) {
+      const Json::json_pointer place(change.at("path").get<std::string>());
+      // Of arrays that one file lacks, run() tells.
+      if (place.to_string().starts_with("/update_counts/") &&
+          !(a.contains(place) && b.contains(place)))
+        continue;
+      words_.push_back(detail::concat(place.to_string().substr(1), ": ",
+                                      said(a, place), " and ", said(b, place)));
+    }
   }
 
-  void compare_steps() {
-    const std::int64_t a = a_.layout().content.step;
-    const std::int64_t b = b_.layout().content.step;
-    if (a != b) words_.push_back(detail::concat("steps: ", a, " and ", b));
-  }
-
-  void compare(const std::string& name, ArrayIndex in_a, ArrayIndex in_b) {
-    const auto& a = a_.layout().parameters[in_a.parameter];
-    const auto& b = b_.layout().parameters[in_b.parameter];
+  void compare(const Tensor& a, const Tensor& b) {
     if (a.extents != b.extents) {
-      words_.push_back(detail::concat(printable(name), " has the shape ",
+      words_.push_back(detail::concat(printable(a.name), " has the shape ",
                                       shape_text(a.extents), " and ",
                                       shape_text(b.extents)));
       return;
     }
-    const DType type_a = a.arrays[in_a.array].dtype;
-    const DType type_b = b.arrays[in_b.array].dtype;
-    if (type_a != type_b)
-      words_.push_back(detail::concat(printable(name), " is ",
-                                      to_string(type_a), " and ",
-                                      to_string(type_b)));
-    // One array whole, the other piece by piece.
-    std::vector<double> whole;
-    for_each_piece(a_, in_a, [&](std::int64_t, std::span<const double> some) {
-      whole.insert(whole.end(), some.begin(), some.end());
-    });
-    Difference difference{name};
-    for_each_piece(
-        b_, in_b, [&](std::int64_t first, std::span<const double> some) {
-          for (std::size_t i = 0; i < some.size(); ++i)
-            compare(difference, first + static_cast<std::int64_t>(i),
-                    whole[static_cast<std::size_t>(first) + i], some[i]);
-        });
+    if (a.type != b.type)
+      words_.push_back(detail::concat(printable(a.name), " is ",
+                                      to_string(a.type), " and ",
+                                      to_string(b.type)));
+    Difference difference{a.name};
+    NumberStream in_a(a);
+    NumberStream in_b(b);
+    for (std::int64_t first = 0; first < in_a.count();) {
+      const auto some = in_a.next();
+      const auto others = in_b.next();
+      for (std::size_t i = 0; i < some.size(); ++i)
+        compare(difference, first + static_cast<std::int64_t>(i), some[i],
+                others[i]);
+      first += std::ssize(some);
+    }
     if (difference.count > 0) differences_.push_back(difference);
   }
 
@@ -157,8 +181,8 @@ class Diff {
   }
 
   const DiffOptions& options_;
-  CheckpointReader a_;
-  CheckpointReader b_;
+  std::vector<Tensor> a_;
+  std::vector<Tensor> b_;
   std::vector<std::string> words_;
   std::vector<Difference> differences_;
 };
@@ -168,10 +192,11 @@ class Diff {
 void add_diff(CLI::App& app, Outcome& outcome) {
   CLI::App* const command = app.add_subcommand(
       "diff",
-      "Compares arrays and steps of two checkpoints; elements differ by more "
-      "than ABSOLUTE + RELATIVE * |A|");
+      "Compares two checkpoints, or their parameters with those of a "
+      ".safetensors or .npz; elements differ by more than ABSOLUTE + RELATIVE "
+      "* |A|");
   const auto options = std::make_shared<DiffOptions>();
-  command->add_option("A", options->a, "A checkpoint")->required();
+  command->add_option("A", options->a, "A file")->required();
   command->add_option("B", options->b, "Another one")->required();
   command->add_option("--absolute", options->absolute, "0 by itself")
       ->check(CLI::NonNegativeNumber);

@@ -96,4 +96,21 @@ std::string printable(std::string_view name) {
   return text;
 }
 
+std::string text_of(const UserValue& value) {
+  return std::visit(
+      []<class T>(const T& each) -> std::string {
+        if constexpr (std::is_same_v<T, std::string>)
+          return detail::quoted(printable(each));
+        else if constexpr (requires { each.extents; })
+          return "array " + shape_text(each.extents);
+        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+          return detail::concat(each.size(), " texts");
+        else if constexpr (std::is_same_v<T, double>)
+          return number_text(each);
+        else
+          return detail::concat(each);
+      },
+      value);
+}
+
 }  // namespace kzero::tools

@@ -34,4 +34,7 @@ std::string number_text(double value);
 /// Names can have any bytes: those that no terminal takes become %XX.
 std::string printable(std::string_view name);
 
+/// A value of the caller's; of an array the shape alone.
+std::string text_of(const UserValue& value);
+
 }  // namespace kzero::tools

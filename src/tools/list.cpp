@@ -29,23 +29,6 @@ std::int64_t bytes_of(const ParameterLayout& parameter) {
   return bytes;
 }
 
-std::string text_of(const UserValue& value) {
-  return std::visit(
-      []<class T>(const T& each) -> std::string {
-        if constexpr (std::is_same_v<T, std::string>)
-          return detail::quoted(printable(each));
-        else if constexpr (requires { each.extents; })
-          return "array " + shape_text(each.extents);
-        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
-          return detail::concat(each.size(), " texts");
-        else if constexpr (std::is_same_v<T, double>)
-          return number_text(each);
-        else
-          return detail::concat(each);
-      },
-      value);
-}
-
 void print_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.front().size(), 0);
   for (const auto& row : rows)

@@ -27,6 +27,8 @@ int main(int argc, char** argv) {
   add_show(app, outcome);
   add_verify(app, outcome);
   add_diff(app, outcome);
+  add_convert(app, outcome);
+  add_plan(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -14,6 +14,7 @@
 #include "io/json_node.hpp"
 #include "tools/commands.hpp"
 #include "tools/elements.hpp"
+#include "tools/hdf5_comparison.hpp"
 #include "tools/progress.hpp"
 
 namespace kzero::tools {
@@ -42,6 +43,9 @@ std::vector<std::string> problems_of(const std::string& file,
           problems.emplace_back(error.what());
         }
       }
+    // HDF5 interprets nothing that is damaged.
+    if (problems.empty())
+      problems = hdf5_differences(file, reader.stored(), reader.file_header());
   } catch (const std::exception& error) {
     problems.emplace_back(error.what());
   }
@@ -76,7 +80,9 @@ void verify(const std::vector<std::string>& files, Outcome& outcome) {
 
 void add_verify(CLI::App& app, Outcome& outcome) {
   CLI::App* const command =
-      app.add_subcommand("verify", "Compares every byte with its checksum");
+      app.add_subcommand("verify",
+                         "Compares every byte with its checksum, and HDF5's "
+                         "part with the manifest");
   const auto files = std::make_shared<std::vector<std::string>>();
   command->add_option("FILE", *files, "Checkpoints")->required();
   command->callback([files, &outcome] { verify(*files, outcome); });

@@ -76,6 +76,25 @@ inline void replace_manifest(const std::filesystem::path& path,
   });
 }
 
+/// After HDF5's part was edited: header and manifest say so of all that is
+/// there now.
+inline void seal_metadata(const std::filesystem::path& path) {
+  const std::string bytes = file_bytes(path);
+  detail::FileHeader header =
+      detail::read_header(bytes.substr(0, detail::header_bytes));
+  header.file_bytes = std::ssize(bytes);
+  const std::string_view manifest(
+      bytes.data() + header.manifest_place,
+      static_cast<std::size_t>(header.manifest_bytes));
+  header.metadata_sum = 0;
+  for (const detail::Stretch& each : detail::metadata_stretches(
+           detail::read_manifest(manifest, header), header))
+    header.metadata_sum +=
+        detail::checksum(each.place, bytes.data() + each.place, each.bytes);
+  write_bytes(path, detail::header_text(header) +
+                        bytes.substr(std::size_t(detail::header_bytes)));
+}
+
 inline std::string manifest_of(const std::filesystem::path& path) {
   const std::string bytes = file_bytes(path);
   const detail::FileHeader header =

@@ -3,46 +3,18 @@
 
 // The command kzero as its users see it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "io/checkpoint_error.hpp"
 #include "io/sample_file.hpp"
 #include "io/scratch_folder.hpp"
+#include "tools/command.hpp"
 
 namespace kzero::test {
 namespace {
 
 using Json = nlohmann::json;
-
-struct Answer {
-  int code = -1;
-  std::string text;
-};
-
-Answer ask(const std::string& arguments) {
-  const std::string line =
-      std::string("'") + KZERO_TEST_COMMAND + "' " + arguments + " 2>&1";
-  std::FILE* const pipe = popen(line.c_str(), "r");
-  Answer answer;
-  std::array<char, 4096> part{};
-  while (const std::size_t count =
-             std::fread(part.data(), 1, part.size(), pipe))
-    answer.text.append(part.data(), count);
-  const int status = pclose(pipe);
-  answer.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return answer;
-}
-
-void expect(const Answer& answer, int code,
-            std::initializer_list<const char*> words) {
-  EXPECT_EQ(answer.code, code) << answer.text;
-  EXPECT_TRUE(says(answer.text, words));
-}
 
 class Command : public testing::Test {
  protected:
@@ -127,6 +99,8 @@ TEST_F(Command, ComparesFiles) {
   expect(ask("diff " + both), 0, {"no difference"});
   detail::FileLayout layout = sample_layout();
   layout.content.step = 42;
+  layout.groups[0].hyperparameters[1].second = 0.5;
+  std::get<UserArray<double>>(layout.content.user["curve"]).values[1] = 1.25;
   layout.parameters[4].extents = {2, 3, 6};
   layout.parameters.pop_back();
   Contents contents = sample_contents(layout);
@@ -142,15 +116,27 @@ TEST_F(Command, ComparesFiles) {
     writer.finish();
     writer.take_name();
   }
-  expect(ask("diff " + both), 1,
-         {"half/main: 2 elements differ, by 0.5 at most", "element 7: 0.875",
-          "1.375", "2 x 3 x 5 and 2 x 3 x 6", "in the first file alone",
-          "steps: 41 and 42"});
+  expect(
+      ask("diff " + both), 1,
+      {"half/main: 2 elements differ, by 0.5 at most", "element 7: 0.875",
+       "1.375", "2 x 3 x 5 and 2 x 3 x 6", "in the first file alone",
+       "step: 41 and 42", "groups/default/hyperparameters/beta1: 0.9 and 0.5",
+       "user/curve: 1 elements differ, by 0.25"});
   expect(ask("diff " + both + " --absolute 0.3"), 1, {"1 elements differ"});
   const Json json = Json::parse(ask("--json diff " + both).text);
   EXPECT_EQ(json["same"], false);
   EXPECT_EQ(json["differences"][0]["count"], 2);
   expect(ask("diff " + both + " --relative -1"), 2, {"--relative"});
+}
+
+TEST_F(Command, ComparesFilesOfOtherKinds) {
+  for (const std::string other : {"c.npz", "c.safetensors"}) {
+    expect(ask("convert " + name("a.h5") + " " + name(other)), 0, {});
+    expect(ask("diff " + name("a.h5") + " " + name(other)),
+           other == "c.npz" ? 1 : 0,
+           {other == "c.npz" ? "z/first is bfloat16 and float32"
+                             : "no difference"});
+  }
 }
 
 TEST_F(Command, ExplainsItself) {
