@@ -36,13 +36,7 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
     writer.put(std::string_view(file.temporary));
     writer.put(std::string_view(file.mark));
     file.arrays.for_each_member([&](const auto& each) { writer.put(each); });
-    std::vector<std::vector<std::int64_t>> sources;
-    for (const auto& of_parameter : file.sources) {
-      auto& codes = sources.emplace_back();
-      for (const ElementSource each : of_parameter)
-        codes.push_back(static_cast<std::int64_t>(each));
-    }
-    writer.put(sources);
+    file.sources.for_each_member([&](const auto& each) { writer.put(each); });
   }
   auto size = std::ssize(writer.bytes());
   communicator.broadcast(&size, sizeof size, root, subject);
@@ -54,13 +48,7 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
   reader.take(file.temporary);
   reader.take(file.mark);
   file.arrays.for_each_member([&](auto& each) { reader.take(each); });
-  std::vector<std::vector<std::int64_t>> sources;
-  reader.take(sources);
-  for (const auto& codes : sources) {
-    auto& of_parameter = file.sources.emplace_back();
-    for (const std::int64_t code : codes)
-      of_parameter.push_back(static_cast<ElementSource>(code));
-  }
+  file.sources.for_each_member([&](auto& each) { reader.take(each); });
 }
 
 void SumsOfArrays::add(ArrayIndex index, std::int64_t place, const void* data,
@@ -188,7 +176,7 @@ PartialSums read_own_pieces(ShardedOptimizer& optimizer,
     });
   };
   for_each_own_piece(optimizer, layout, [&](const OwnPiece& piece) {
-    const auto& of_parameter = shared.sources[piece.index.parameter];
+    const auto of_parameter = shared.sources[piece.index.parameter];
     if (of_parameter.empty()) return;
     const ElementSource source = of_parameter[piece.index.array];
     if (source == ElementSource::file) {

@@ -27,9 +27,7 @@ struct SharedFile {
   std::string temporary;        // of a new one
   std::string mark;             // its first bytes
   ByArray<StoredArray> arrays;  // as in the model's layout
-  /// Likewise, of one that is loaded: where an array comes from; empty for a
-  /// parameter that stays as it is.
-  std::vector<std::vector<ElementSource>> sources;
+  ElementSources sources;       // of one that is loaded
 };
 
 /// Collective. Root's, on every rank.

@@ -239,7 +239,7 @@ class BucketLoad {
     status.attempt([&] {
       walk_.for_each(
           *root_.layout, array, [&](std::size_t place, std::int64_t offset) {
-            const auto& sources = (*root_.sources)[place];
+            const auto sources = (*root_.sources)[place];
             if (!sources.empty())
               f(root_.layout->parameters[place], sources[array], offset);
           });

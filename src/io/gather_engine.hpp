@@ -27,7 +27,7 @@ struct ScatterRoot {
   const FileLayout* layout = nullptr;  // as layout_of makes it
   const ArraySource* source = nullptr;
   /// As in the layout, where each array comes from.
-  const std::vector<std::vector<ElementSource>>* sources = nullptr;
+  const ElementSources* sources = nullptr;
 };
 
 /// Collective. Writes all arrays, in the order of the buckets. Throws

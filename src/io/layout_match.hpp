@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/by_array.hpp"
 #include "io/file_layout.hpp"
 
 namespace kzero::detail {
@@ -15,6 +16,9 @@ namespace kzero::detail {
 /// Where the elements of an array come from.
 /// value: the parameter's own, widened.
 enum class ElementSource { file, value, zeros };
+
+/// As in the model's layout; none of a parameter that stays as it is.
+using ElementSources = ByArray<ElementSource>;
 
 struct ParameterMatch {
   /// Null: the parameter stays as it is.

@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <kzero/checkpoint.hpp>
 #include <kzero/error.hpp>
 #include <optional>
 
 #include "core/log.hpp"
 #include "core/message.hpp"
+#include "io/by_name.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/checkpoint_folder.hpp"
 #include "io/collective_call.hpp"
@@ -42,6 +44,13 @@ RestoredNumbers numbers_of(const ShardedOptimizer& optimizer,
                                  detail::quoted(path.string()), " (",
                                  error.what(), ")"));
   }
+}
+
+/// Of an array that is among them.
+std::size_t place_of(std::string_view name,
+                     const std::vector<ArrayLayout>& arrays) {
+  return static_cast<std::size_t>(
+      std::ranges::find(arrays, name, &ArrayLayout::name) - arrays.begin());
 }
 
 /// Collective. What one rank finds, all throw.
@@ -104,7 +113,7 @@ class Load {
   void scatter() {
     try {
       const ScatterRoot root{&model_, reader_ ? &*reader_ : nullptr,
-                             &numbers_.sources};
+                             &shared_.sources};
       scatter_arrays(optimizer_, status_.is_root() ? root : ScatterRoot(),
                      numbers_.loaded, status_);
     } catch (const CheckpointError&) {
@@ -117,21 +126,24 @@ class Load {
   void share_file(const std::filesystem::path& path) {
     shared_.path = std::filesystem::absolute(path).string();
     shared_.mark = reader_->header();
-    shared_.sources = numbers_.sources;
-    const ArrayFinder finder(reader_->layout());
+    shared_.sources = std::move(numbers_.sources);
+    const FileLayout& file = reader_->layout();
+    ByName in_file(file.parameters);
     for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
-      const ParameterLayout& parameter = model_.parameters[i];
-      const auto arrays = shared_.arrays.add(parameter.arrays.size());
-      for (std::size_t k = 0; k < parameter.arrays.size(); ++k) {
-        if (!is_read(i, k)) continue;
-        const ArrayIndex index = finder.find(parameter, parameter.arrays[k]);
-        arrays[k] = reader_->stored().arrays[index];
-      }
+      const ParameterLayout& mine = model_.parameters[i];
+      const auto arrays = shared_.arrays.add(mine.arrays.size());
+      if (shared_.sources[i].empty()) continue;
+      const ParameterLayout* theirs = in_file.find(mine.name);
+      const auto places = reader_->stored().arrays[static_cast<std::size_t>(
+          theirs - file.parameters.data())];
+      for (std::size_t k = 0; k < arrays.size(); ++k)
+        if (is_read(i, k))
+          arrays[k] = places[place_of(mine.arrays[k].name, theirs->arrays)];
     }
   }
 
   bool is_read(std::size_t parameter, std::size_t array) const {
-    const auto& sources = shared_.sources[parameter];
+    const auto sources = shared_.sources[parameter];
     return !sources.empty() && sources[array] == ElementSource::file;
   }
 

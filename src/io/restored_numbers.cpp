@@ -68,20 +68,25 @@ void take_group(Rule rule, const GroupLayout& model, const GroupLayout* file,
 /// More than any training makes, and far from where counts overflow.
 constexpr std::int64_t largest_count = std::int64_t{1} << 62;
 
+bool is_count(std::int64_t number) {
+  return number >= 0 && number <= largest_count;
+}
+
 void require_count(std::string_view what, std::int64_t count) {
-  if (count < 0 || count > largest_count)
+  if (!is_count(count))
     throw CheckpointError(concat(
         what, " is ", count, ", expected a number from 0 to ", largest_count));
 }
 
 void take_parameter(ParameterId id, const ParameterMatch& match,
                     RestoredNumbers& numbers) {
-  numbers.sources.push_back(match.sources);
+  numbers.sources.add(match.sources);
   if (match.in_file == nullptr) return;
   const std::int64_t count = match.in_file->update_count;
-  require_count(
-      concat("the update count of ", detail::quoted(match.in_file->name)),
-      count);
+  if (!is_count(count))
+    require_count(
+        concat("the update count of ", detail::quoted(match.in_file->name)),
+        count);
   const auto i = static_cast<std::size_t>(id.index);
   numbers.loaded[i] = 1;
   numbers.update_counts[i] = match.anew ? 0 : count;

@@ -28,8 +28,8 @@ struct RestoredNumbers {
   LossScaleState loss_scale;
 
   // Not broadcast.
-  std::vector<std::vector<ElementSource>> sources;  // as in the model's layout
-  std::vector<std::string> warnings;                // for the log
+  ElementSources sources;
+  std::vector<std::string> warnings;  // for the log
 };
 
 /// Takes them from a file, a text or a state. Throws CheckpointError when it
