@@ -126,10 +126,9 @@ BackgroundSave::~BackgroundSave() {
 }
 
 void BackgroundSave::copy(ShardedOptimizer& optimizer) {
-  const FileLayout layout = layout_of(optimizer, {});
   std::vector<OwnPiece> own;
   std::int64_t bytes = 0;
-  for_each_own_piece(optimizer, layout, [&](const OwnPiece& piece) {
+  for_each_own_piece(optimizer, file_.layout(), [&](const OwnPiece& piece) {
     own.push_back(piece);
     pieces_.push_back({piece.index, piece.place(), bytes, piece.bytes()});
     bytes += (piece.bytes() + alignment - 1) / alignment * alignment;

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory_resource>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,13 +28,16 @@ namespace kzero::detail {
 class ArrayFinder {
  public:
   explicit ArrayFinder(const FileLayout& layout);
+  ArrayFinder(const ArrayFinder&) = delete;
+  ArrayFinder& operator=(const ArrayFinder&) = delete;
   /// Throws CheckpointError for an array that is not there.
   ArrayIndex find(const ParameterLayout& parameter,
                   const ArrayLayout& array) const;
 
  private:
   const FileLayout* layout_;
-  std::unordered_map<std::string_view, std::size_t> parameters_;
+  std::pmr::monotonic_buffer_resource memory_;
+  std::pmr::unordered_map<std::string_view, std::size_t> parameters_;
 };
 
 /// A file to be. All members throw CheckpointError; the destructor removes
@@ -41,7 +46,7 @@ class ArrayFinder {
 class CheckpointWriter final : public ArraySink {
  public:
   /// Lays the file out, creates it, and makes sure that the disk has room.
-  CheckpointWriter(const std::filesystem::path& path, const FileLayout& layout);
+  CheckpointWriter(const std::filesystem::path& path, FileLayout layout);
 
   const NewFile& file() const { return file_; }
   const StoredLayout& stored() const { return view_.stored; }
@@ -142,7 +147,7 @@ class CheckpointReader final : public ArraySource {
   std::string header_text_;
   FileHeader header_;
   StoredLayout stored_;
-  ArrayFinder finder_;
+  std::optional<ArrayFinder> finder_;
 };
 
 /// What is to be said of an array whose bytes are not those that were written.

@@ -75,7 +75,7 @@ std::string damage(const ParameterLayout& parameter, const ArrayLayout& array) {
 
 CheckpointReader::CheckpointReader(const std::filesystem::path& path,
                                    Verify verify, UserArrays user_arrays)
-    : path_(path), verify_(verify), finder_(stored_.layout) {
+    : path_(path), verify_(verify) {
   naming_path(path_, [&] {
     file_ = open_for_reading(path_);
     header_ = header_of(file_, header_text_);
@@ -86,7 +86,7 @@ CheckpointReader::CheckpointReader(const std::filesystem::path& path,
         header_.manifest_sum)
       throw CheckpointError("its manifest is damaged");
     stored_ = read_manifest(manifest, header_);
-    finder_ = ArrayFinder(stored_.layout);
+    finder_.emplace(stored_.layout);
     verify_metadata();
     if (user_arrays == UserArrays::read) read_user_arrays();
   });
@@ -140,7 +140,7 @@ ArrayIndex CheckpointReader::index_of(const ParameterLayout& parameter,
                                       const ArrayLayout& array) const {
   ArrayIndex index;
   naming_path(path_, [&] {
-    index = finder_.find(parameter, array);
+    index = finder_->find(parameter, array);
     const ParameterLayout& found = layout().parameters[index.parameter];
     if (found.extents != parameter.extents ||
         found.arrays[index.array].dtype != array.dtype)
@@ -168,7 +168,7 @@ void CheckpointReader::read(const ParameterLayout& parameter,
 }
 
 void CheckpointReader::check(ArrayIndex index, std::uint64_t sum) const {
-  if (sum == stored_.arrays[index.parameter][index.array].sum) return;
+  if (sum == stored_.arrays[index].sum) return;
   damaged_ = true;
   const ParameterLayout& parameter = layout().parameters[index.parameter];
   naming_path(path_, [&] {
@@ -179,8 +179,8 @@ void CheckpointReader::check(ArrayIndex index, std::uint64_t sum) const {
 void CheckpointReader::read_part(ArrayIndex index, std::int64_t first,
                                  std::span<std::byte> bytes) const {
   naming_path(path_, [&] {
-    read_bytes(stored_.arrays[index.parameter][index.array].place + first,
-               bytes.data(), std::ssize(bytes));
+    read_bytes(stored_.arrays[index].place + first, bytes.data(),
+               std::ssize(bytes));
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <kzero/error.hpp>
+#include <utility>
 
 #include "core/message.hpp"
 #include "io/checkpoint_file.hpp"
@@ -17,7 +18,8 @@ constexpr std::int64_t piece = std::int64_t{256} << 10;
 
 }  // namespace
 
-ArrayFinder::ArrayFinder(const FileLayout& layout) : layout_(&layout) {
+ArrayFinder::ArrayFinder(const FileLayout& layout)
+    : layout_(&layout), parameters_(layout.parameters.size(), &memory_) {
   for (std::size_t i = 0; i < layout.parameters.size(); ++i)
     parameters_.emplace(layout.parameters[i].name, i);
 }
@@ -38,8 +40,10 @@ ArrayIndex ArrayFinder::find(const ParameterLayout& parameter,
 }
 
 CheckpointWriter::CheckpointWriter(const std::filesystem::path& path,
-                                   const FileLayout& layout)
-    : view_(make_hdf5_view(layout)), file_(path), finder_(view_.stored.layout) {
+                                   FileLayout layout)
+    : view_(make_hdf5_view(std::move(layout))),
+      file_(path),
+      finder_(view_.stored.layout) {
   file_.reserve(view_.image.size());
 }
 
@@ -52,8 +56,7 @@ void CheckpointWriter::write(const ParameterLayout& parameter,
 
 void CheckpointWriter::write_part(ArrayIndex index, std::int64_t first,
                                   std::span<const std::byte> bytes) {
-  const std::int64_t place =
-      view_.stored.arrays[index.parameter][index.array].place + first;
+  const std::int64_t place = view_.stored.arrays[index].place + first;
   for (std::int64_t done = 0; done < std::ssize(bytes); done += piece) {
     const std::int64_t count = std::min(piece, std::ssize(bytes) - done);
     add(index, checksum(first + done, bytes.data() + done, count));
@@ -62,20 +65,19 @@ void CheckpointWriter::write_part(ArrayIndex index, std::int64_t first,
 }
 
 void CheckpointWriter::add(ArrayIndex index, std::uint64_t sum) {
-  view_.stored.arrays[index.parameter][index.array].sum += sum;
+  view_.stored.arrays[index].sum += sum;
 }
 
 std::uint64_t CheckpointWriter::write_metadata(const FileHeader& header) {
   std::uint64_t sum = 0;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(piece));
   const auto write_stretch = [&](const Stretch& stretch, bool is_counted) {
-    for (std::int64_t done = 0; done < stretch.bytes; done += piece) {
-      const std::int64_t count = std::min(piece, stretch.bytes - done);
-      const std::int64_t place = stretch.place + done;
-      view_.image.read(place, buffer.data(), static_cast<std::size_t>(count));
-      if (is_counted) sum += checksum(place, buffer.data(), count);
-      file_.write(place, buffer.data(), count);
-    }
+    view_.image.for_each_piece(
+        stretch.place, stretch.bytes,
+        [&](std::int64_t place, std::span<const std::byte> bytes) {
+          if (is_counted)
+            sum += checksum(place, bytes.data(), std::ssize(bytes));
+          file_.write(place, bytes.data(), std::ssize(bytes));
+        });
   };
   for (const Stretch& stretch : metadata_stretches(view_.stored, header))
     write_stretch(stretch, true);

@@ -3,7 +3,7 @@
 
 #include "io/checksum_text.hpp"
 
-#include <charconv>
+#include <array>
 #include <kzero/error.hpp>
 
 #include "core/message.hpp"
@@ -12,28 +12,51 @@ namespace kzero::detail {
 
 namespace {
 
-constexpr int hexadecimal = 16;
+constexpr std::string_view digits = "0123456789abcdef";
+
+/// What a character stands for; 16 where it is no digit.
+constexpr auto digit_of = [] {
+  std::array<unsigned char, 256> table{};
+  table.fill(16);
+  for (std::size_t i = 0; i < digits.size(); ++i)
+    table[static_cast<unsigned char>(digits[i])] =
+        static_cast<unsigned char>(i);
+  return table;
+}();
 
 }  // namespace
 
+void append_checksum(std::string& text, std::uint64_t value) {
+  text.append(checksum_digits, '0');
+  for (auto digit = text.end(); value > 0; value >>= 4)
+    *--digit = digits[value & 15];
+}
+
 std::string checksum_text(std::uint64_t value) {
-  std::string text(checksum_digits, '0');
-  for (std::size_t i = checksum_digits; value > 0; value >>= 4)
-    text[--i] = "0123456789abcdef"[value & 15];
+  std::string text;
+  append_checksum(text, value);
   return text;
+}
+
+std::optional<std::uint64_t> checksum_of(std::string_view text) {
+  if (text.size() != checksum_digits) return std::nullopt;
+  std::uint64_t value = 0;
+  unsigned all = 0;
+  for (const char each : text) {
+    const unsigned digit = digit_of[static_cast<unsigned char>(each)];
+    all |= digit;
+    value = value << 4 | digit;
+  }
+  if (all >= 16) return std::nullopt;
+  return value;
 }
 
 std::uint64_t checksum_of(const JsonNode& node) {
   const std::string text = node.text();
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value, hexadecimal);
-  if (result.ptr != end || result.ec != std::errc() ||
-      text != checksum_text(value))
-    throw InvalidArgument(concat(node.path(), " is ", detail::quoted(text),
-                                 ", expected ", checksum_digits,
-                                 " hexadecimal digits"));
-  return value;
+  if (const auto value = checksum_of(text)) return *value;
+  throw InvalidArgument(concat(node.path(), " is ", detail::quoted(text),
+                               ", expected ", checksum_digits,
+                               " hexadecimal digits"));
 }
 
 }  // namespace kzero::detail

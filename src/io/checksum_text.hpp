@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "io/json_node.hpp"
 
@@ -16,8 +18,11 @@ inline constexpr std::size_t checksum_digits = 16;
 
 /// So many hexadecimal digits, in lower case.
 std::string checksum_text(std::uint64_t value);
+void append_checksum(std::string& text, std::uint64_t value);
 
-/// Throws InvalidArgument for what is not exactly that.
+/// None for what is not exactly that.
+std::optional<std::uint64_t> checksum_of(std::string_view text);
+/// Throws InvalidArgument for it.
 std::uint64_t checksum_of(const JsonNode& node);
 
 }  // namespace kzero::detail

@@ -35,24 +35,8 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
     writer.put(std::string_view(file.path));
     writer.put(std::string_view(file.temporary));
     writer.put(std::string_view(file.mark));
-    std::vector<std::int64_t> numbers;
-    for (const auto& arrays : file.arrays) {
-      numbers.push_back(std::ssize(arrays));
-      for (const StoredArray& each : arrays) {
-        numbers.push_back(each.place);
-        numbers.push_back(static_cast<std::int64_t>(each.sum));
-      }
-    }
-    writer.put(numbers);
-    std::vector<std::vector<std::int64_t>> origins;
-    for (const auto& of_parameter : file.origins) {
-      auto& codes = origins.emplace_back();
-      for (const ElementOrigin& each : of_parameter) {
-        codes.push_back(static_cast<std::int64_t>(each.source));
-        codes.push_back(static_cast<std::int64_t>(each.dtype));
-      }
-    }
-    writer.put(origins);
+    file.arrays.for_each_member([&](const auto& each) { writer.put(each); });
+    file.origins.for_each_member([&](const auto& each) { writer.put(each); });
   }
   auto size = std::ssize(writer.bytes());
   communicator.broadcast(&size, sizeof size, root, subject);
@@ -63,37 +47,13 @@ void broadcast(Communicator& communicator, SharedFile& file, Subject subject,
   reader.take(file.path);
   reader.take(file.temporary);
   reader.take(file.mark);
-  std::vector<std::int64_t> numbers;
-  reader.take(numbers);
-  for (auto next = numbers.begin(); next != numbers.end();) {
-    auto& arrays = file.arrays.emplace_back();
-    for (std::int64_t count = *next++; count > 0; --count) {
-      arrays.push_back({next[0], static_cast<std::uint64_t>(next[1])});
-      next += 2;
-    }
-  }
-  std::vector<std::vector<std::int64_t>> origins;
-  reader.take(origins);
-  for (const auto& codes : origins) {
-    auto& of_parameter = file.origins.emplace_back();
-    for (std::size_t i = 0; i < codes.size(); i += 2)
-      of_parameter.push_back({static_cast<ElementSource>(codes[i]),
-                              static_cast<DType>(codes[i + 1])});
-  }
-}
-
-SumsOfArrays::SumsOfArrays(const SharedFile& shared) {
-  std::size_t count = 0;
-  for (const auto& arrays : shared.arrays) {
-    first_.push_back(count);
-    count += arrays.size();
-  }
-  sums_.assign(count, 0);
+  file.arrays.for_each_member([&](auto& each) { reader.take(each); });
+  file.origins.for_each_member([&](auto& each) { reader.take(each); });
 }
 
 void SumsOfArrays::add(ArrayIndex index, std::int64_t place, const void* data,
                        std::int64_t bytes) {
-  std::int64_t& sum = sums_[first_[index.parameter] + index.array];
+  std::int64_t& sum = sums_[arrays_.place(index)];
   sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) +
                                   checksum(place, data, bytes));
 }
@@ -103,7 +63,7 @@ PieceWriter::PieceWriter(const SharedFile& shared, const PartOfNewFile& file)
 
 void PieceWriter::write(ArrayIndex index, std::int64_t place, std::byte* data,
                         std::int64_t bytes) {
-  const std::int64_t begin = shared_.arrays[index.parameter][index.array].place;
+  const std::int64_t begin = shared_.arrays[index].place;
   for (std::int64_t done = 0; done < bytes; done += piece_bytes) {
     const std::int64_t count = std::min(piece_bytes, bytes - done);
     sums_.add(index, place + done, data + done, count);
@@ -161,8 +121,7 @@ class PieceReader {
   void read(const OwnPiece& piece, DType dtype, DType in_file) {
     const std::int64_t width = size_of(in_file);
     const bool is_straight = piece.data != nullptr && dtype == in_file;
-    const std::int64_t begin =
-        shared_.arrays[piece.index.parameter][piece.index.array].place;
+    const std::int64_t begin = shared_.arrays[piece.index].place;
     for_each_stretch(
         piece.elements, std::max(width, size_of(dtype)), [&](Range elements) {
           const std::int64_t place = elements.begin * width;
@@ -257,7 +216,7 @@ PartialSums read_own_pieces(ShardedOptimizer& optimizer,
   PieceReader reader(optimizer, shared, file, verify);
   for_each_own_piece(optimizer, layout, [&](const OwnPiece& piece) {
     const auto [parameter, array] = piece.index;
-    const auto& of_parameter = shared.origins[parameter];
+    const auto of_parameter = shared.origins[parameter];
     if (of_parameter.empty()) return;
     const ElementOrigin& origin = of_parameter[array];
     if (origin.is_in_file())

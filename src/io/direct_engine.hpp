@@ -24,11 +24,10 @@ namespace kzero::detail {
 /// What every rank has to know of a file. Travels from the root.
 struct SharedFile {
   std::string path;
-  std::string temporary;  // of a new one
-  std::string mark;       // its first bytes
-  /// By parameter of the model's layout and array.
-  std::vector<std::vector<StoredArray>> arrays;
-  ElementOrigins origins;  // of one that is loaded
+  std::string temporary;        // of a new one
+  std::string mark;             // its first bytes
+  ByArray<StoredArray> arrays;  // as in the model's layout
+  ElementOrigins origins;       // of one that is loaded
 };
 
 /// Collective. Root's, on every rank.
@@ -75,13 +74,15 @@ class PartsOfFile {
 /// Adds up the checksums of pieces of arrays.
 class SumsOfArrays {
  public:
-  explicit SumsOfArrays(const SharedFile& shared);
+  /// Which outlives it.
+  explicit SumsOfArrays(const SharedFile& shared)
+      : arrays_(shared.arrays), sums_(shared.arrays.all().size()) {}
   void add(ArrayIndex index, std::int64_t place, const void* data,
            std::int64_t bytes);
   PartialSums take() { return std::move(sums_); }
 
  private:
-  std::vector<std::size_t> first_;  // by parameter
+  const ByArray<StoredArray>& arrays_;
   PartialSums sums_;
 };
 

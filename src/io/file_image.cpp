@@ -3,21 +3,23 @@
 
 #include "io/file_image.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace kzero::detail {
 
-template <class F>
-void FileImage::for_each_page(std::int64_t place, std::size_t bytes, F&& f) {
-  for (std::size_t done = 0; done < bytes;) {
-    const std::int64_t at = place + static_cast<std::int64_t>(done);
-    const auto in_page = static_cast<std::size_t>(at % page_bytes);
-    const std::size_t count =
-        std::min(static_cast<std::size_t>(page_bytes) - in_page, bytes - done);
-    f(at / page_bytes, in_page, done, count);
-    done += count;
-  }
+const FileImage::Page& FileImage::page(std::int64_t number) const noexcept {
+  static constexpr Page zeros{};
+  const auto found = pages_.find(number);
+  return found == pages_.end() || !found->second ? zeros : *found->second;
+}
+
+FileImage::Page& FileImage::own_page(std::int64_t number) {
+  std::shared_ptr<Page>& page = pages_[number];
+  if (!page)
+    page = std::make_shared<Page>();
+  else if (page.use_count() > 1)
+    page = std::make_shared<Page>(*page);
+  return *page;
 }
 
 void FileImage::write(std::int64_t place, const void* data,
@@ -28,9 +30,8 @@ void FileImage::write(std::int64_t place, const void* data,
     for_each_page(place, bytes,
                   [&](std::int64_t number, std::size_t in_page,
                       std::size_t first, std::size_t count) {
-                    std::vector<std::byte>& page = pages_[number];
-                    page.resize(static_cast<std::size_t>(page_bytes));
-                    std::memcpy(page.data() + in_page, from + first, count);
+                    std::memcpy(own_page(number).data() + in_page, from + first,
+                                count);
                   });
   } catch (...) {
     failed_ = true;
@@ -43,12 +44,8 @@ void FileImage::read(std::int64_t place, void* data,
   for_each_page(place, bytes,
                 [&](std::int64_t number, std::size_t in_page, std::size_t first,
                     std::size_t count) {
-                  const auto page = pages_.find(number);
-                  if (page == pages_.end() || page->second.empty())
-                    std::memset(out + first, 0, count);
-                  else
-                    std::memcpy(out + first, page->second.data() + in_page,
-                                count);
+                  std::memcpy(out + first, page(number).data() + in_page,
+                              count);
                 });
 }
 

@@ -33,16 +33,16 @@ GroupLayout layout_of_group(const std::string& name, const Rule& rule) {
 ParameterLayout layout_of_parameter(const ShardedOptimizer& optimizer,
                                     ParameterId id) {
   const ParameterInfo& info = optimizer.parameters()[id];
-  ParameterLayout parameter{info.name,
-                            OptimizerAccess::group_name(optimizer, id),
-                            0,
-                            info.extents,
-                            {{"value", info.dtype}},
-                            id};
+  ParameterLayout parameter{
+      info.name, OptimizerAccess::group_name(optimizer, id),
+      0,         info.extents,
+      {},        id};
+  const auto names = OptimizerAccess::state_names(optimizer, id);
+  parameter.arrays.reserve(1 + names.size());
+  parameter.arrays.push_back({"value", info.dtype});
   if (info.frozen) return parameter;
   parameter.update_count = optimizer.update_count(id);
-  for (const std::string_view name :
-       OptimizerAccess::state_names(optimizer, id))
+  for (const std::string_view name : names)
     parameter.arrays.push_back({std::string(name), main_dtype(info.dtype)});
   return parameter;
 }
@@ -91,6 +91,8 @@ FileLayout layout_of(const ShardedOptimizer& optimizer, const UserData& user) {
   for (std::size_t g = 0; g < names.size(); ++g)
     layout.groups.push_back(
         layout_of_group(names[g], OptimizerAccess::rule(optimizer, g)));
+  layout.parameters.reserve(
+      static_cast<std::size_t>(optimizer.parameters().size()));
   for (std::int64_t i = 0; i < optimizer.parameters().size(); ++i) {
     const ParameterInfo& info = optimizer.parameters()[{i}];
     if (info.storage == ParameterId{i})

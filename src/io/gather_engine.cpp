@@ -257,7 +257,7 @@ class BucketLoad {
     status.attempt([&] {
       walk_.for_each(
           *root_.layout, array, [&](std::size_t place, std::int64_t offset) {
-            const auto& origins = (*root_.origins)[place];
+            const auto origins = (*root_.origins)[place];
             if (!origins.empty())
               f(root_.layout->parameters[place], origins[array], offset);
           });

@@ -27,7 +27,7 @@ namespace {
 struct ParametersView {
   std::uint64_t hash = 0;  // of what it depends on
   FileImage image;
-  std::vector<std::vector<StoredArray>> arrays;
+  ByArray<StoredArray> arrays;
 };
 
 void require_memory(const FileImage& image) {
@@ -85,7 +85,7 @@ std::shared_ptr<const ParametersView> make_parameters_view(
   auto view = std::make_shared<ParametersView>();
   view->hash = hash_of_layout;
   for (const ParameterLayout& parameter : layout.parameters)
-    view->arrays.emplace_back(parameter.arrays.size());
+    view->arrays.add(parameter.arrays.size());
   {
     const ElementTypes types;
     const std::vector<ArrayIndex> order = order_in_file(layout);
@@ -97,11 +97,13 @@ std::shared_ptr<const ParametersView> make_parameters_view(
       const Handle dataset =
           create_dataset(groups[index.parameter].get(), link_name(array.name),
                          types[array.dtype], parameter.extents);
-      view->arrays[index.parameter][index.array].place =
-          place_of(dataset.get());
+      view->arrays[index].place = place_of(dataset.get());
     }
   }
   require_memory(view->image);
+  // HDF5 keeps what it has freed for objects to come. Scattered as that is
+  // between all else, it makes every later allocation slow.
+  static_cast<void>(H5garbage_collect());
   return view;
 }
 
@@ -190,12 +192,16 @@ void take_user_places(const UserData& user,
 
 }  // namespace
 
-Hdf5View make_hdf5_view(const FileLayout& layout) {
-  check_user_data(layout.content.user);
+Hdf5View make_hdf5_view(FileLayout layout_of_file) {
+  check_user_data(layout_of_file.content.user);
   const SilentHdf5 silence;
   const Handle driver = register_image_driver();
-  const auto parameters = parameters_view(layout, driver.get());
-  Hdf5View view{parameters->image, {layout, parameters->arrays, {}}, 0, 0};
+  const auto parameters = parameters_view(layout_of_file, driver.get());
+  Hdf5View view{parameters->image,
+                {std::move(layout_of_file), parameters->arrays, {}},
+                0,
+                0};
+  const FileLayout& layout = view.stored.layout;
   {
     const Handle file = open_hdf5(view.image, driver.get(), 0);
     const hid_t root = file.get();

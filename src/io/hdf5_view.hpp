@@ -21,6 +21,6 @@ struct Hdf5View {
 /// the time, the last layout is kept: another file with the same names, shapes
 /// and types is quick. Throws CheckpointError for user data that no file can
 /// hold, and where there is no memory.
-Hdf5View make_hdf5_view(const FileLayout& layout);
+Hdf5View make_hdf5_view(FileLayout layout);
 
 }  // namespace kzero::detail

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <kzero/error.hpp>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "core/message.hpp"
+#include "io/by_name.hpp"
 
 namespace kzero::detail {
 
@@ -24,9 +24,10 @@ class NameList {
     if (++count_ <= shown) shown_.push_back(std::move(text));
   }
 
-  void describe(std::string_view what, std::string& message) const {
+  template <class... What>
+  void describe(std::string& message, const What&... what) const {
     if (count_ == 0) return;
-    message += concat(message.empty() ? "" : "; ", what);
+    message += concat(message.empty() ? "" : "; ", what...);
     for (std::size_t i = 0; i < shown_.size(); ++i)
       message += concat(i == 0 ? " " : ", ", shown_[i]);
     if (count_ > shown) message += concat(" and ", count_ - shown, " more");
@@ -42,27 +43,11 @@ struct Differences {
 
   void describe(std::string_view things, std::string_view medium,
                 std::string& text) const {
-    missing.describe(concat(things, " missing in the ", medium, ":"), text);
-    unexpected.describe(concat(things, " that the model does not have:"), text);
-    different.describe(concat(things, " that differ:"), text);
+    missing.describe(text, things, " missing in the ", medium, ":");
+    unexpected.describe(text, things, " that the model does not have:");
+    different.describe(text, things, " that differ:");
   }
 };
-
-template <class Layout>
-using ByName = std::unordered_map<std::string_view, const Layout*>;
-
-template <class Layout>
-ByName<Layout> by_name(const std::vector<Layout>& layouts) {
-  ByName<Layout> map;
-  for (const Layout& each : layouts) map.emplace(each.name, &each);
-  return map;
-}
-
-template <class Layout>
-const Layout* find(const ByName<Layout>& map, std::string_view name) {
-  const auto place = map.find(name);
-  return place == map.end() ? nullptr : place->second;
-}
 
 const ArrayLayout* find_array(const ParameterLayout& parameter,
                               std::string_view name) {
@@ -165,8 +150,8 @@ class Matcher {
         file_(file),
         options_(options),
         medium_(medium),
-        file_groups_(by_name(file.groups)),
-        model_groups_(by_name(model.groups)) {}
+        file_groups_(file.groups),
+        model_groups_(model.groups) {}
 
   LayoutMatch match() {
     match_groups();
@@ -186,7 +171,7 @@ class Matcher {
       return;
     }
     for (const GroupLayout& mine : model_.groups) {
-      const GroupLayout* theirs = find(file_groups_, mine.name);
+      const GroupLayout* theirs = file_groups_.find(mine.name);
       match_.groups.push_back(theirs);
       if (theirs == nullptr) {
         if (strict()) groups_.missing.add(detail::quoted(mine.name));
@@ -204,14 +189,15 @@ class Matcher {
     }
     if (!strict()) return;
     for (const GroupLayout& theirs : file_.groups)
-      if (find(model_groups_, theirs.name) == nullptr)
+      if (model_groups_.find(theirs.name) == nullptr)
         groups_.unexpected.add(detail::quoted(theirs.name));
   }
 
   void match_parameters() {
-    const auto in_file = by_name(file_.parameters);
+    ByName in_file(file_.parameters);
+    match_.parameters.reserve(model_.parameters.size());
     for (const ParameterLayout& mine : model_.parameters) {
-      const ParameterLayout* theirs = find(in_file, mine.name);
+      const ParameterLayout* theirs = in_file.find(mine.name);
       match_.parameters.emplace_back();
       if (theirs == nullptr) {
         match_.missing.push_back(mine.name);
@@ -230,11 +216,11 @@ class Matcher {
       if (strict() && !text.empty())
         parameters_.different.add(concat(detail::quoted(mine.name), " ", text));
     }
-    const auto in_model = by_name(model_.parameters);
+    ByName in_model(model_.parameters);
     const std::unordered_set<std::string_view> tied(model_.tied.begin(),
                                                     model_.tied.end());
     for (const ParameterLayout& theirs : file_.parameters) {
-      if (find(in_model, theirs.name) != nullptr || tied.contains(theirs.name))
+      if (in_model.find(theirs.name) != nullptr || tied.contains(theirs.name))
         continue;
       match_.extra.push_back(theirs.name);
       if (strict()) parameters_.unexpected.add(detail::quoted(theirs.name));
@@ -253,6 +239,7 @@ class Matcher {
                                 options_.other_type, medium_);
     match.in_file = &theirs;
     match.anew = !same_rule || !arrays.empty();
+    match.origins.reserve(mine.arrays.size());
     for (const ArrayLayout& array : mine.arrays)
       match.origins.push_back(origin_of(array, mine, theirs, match.anew));
     if (!weights_only() && mine.group != theirs.group)
@@ -262,9 +249,9 @@ class Matcher {
   }
 
   bool have_same_rule(const ParameterLayout& mine,
-                      const ParameterLayout& theirs) const {
-    const GroupLayout* my_group = find(model_groups_, mine.group);
-    const GroupLayout* their_group = find(file_groups_, theirs.group);
+                      const ParameterLayout& theirs) {
+    const GroupLayout* my_group = model_groups_.find(mine.group);
+    const GroupLayout* their_group = file_groups_.find(theirs.group);
     return my_group != nullptr && their_group != nullptr &&
            my_group->rule == their_group->rule;
   }
@@ -291,7 +278,7 @@ class Matcher {
     groups_.describe("groups", medium, others);
     parameters_.describe("parameters", medium, others);
     std::string problem;
-    rules_.describe("groups of another rule:", problem);
+    rules_.describe(problem, "groups of another rule:");
     if (problem.empty() && others.empty()) return;
     std::string advice =
         concat("declare the model as it was when the ", medium, " was made");
@@ -316,8 +303,8 @@ class Matcher {
   const FileLayout& file_;
   const LoadOptions options_;
   const Medium medium_;
-  const ByName<GroupLayout> file_groups_;
-  const ByName<GroupLayout> model_groups_;
+  ByName<GroupLayout> file_groups_;
+  ByName<GroupLayout> model_groups_;
   NameList rules_;  // that are refused
   Differences groups_;
   Differences parameters_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/by_array.hpp"
 #include "io/file_layout.hpp"
 
 namespace kzero::detail {
@@ -29,9 +30,8 @@ struct ElementOrigin {
 ArrayLayout array_in_file(const ArrayLayout& array,
                           const ElementOrigin& origin);
 
-/// As in the model's layout, of each parameter, each array; none of a parameter
-/// that stays as it is.
-using ElementOrigins = std::vector<std::vector<ElementOrigin>>;
+/// As in the model's layout; none of a parameter that stays as it is.
+using ElementOrigins = ByArray<ElementOrigin>;
 
 struct ParameterMatch {
   /// Null: the parameter stays as it is.

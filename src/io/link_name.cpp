@@ -76,6 +76,7 @@ std::string link_name(std::string_view name) {
 }
 
 std::string name_of_link(std::string_view link) {
+  if (link.find('%') == link.npos) return std::string(link);
   std::string name;
   for (std::size_t i = 0; i < link.size(); ++i) {
     if (link[i] == '%' && link.size() - i > 2) {

@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <kzero/checkpoint.hpp>
 #include <kzero/error.hpp>
 #include <optional>
 
 #include "core/log.hpp"
 #include "core/message.hpp"
+#include "io/by_name.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/checkpoint_folder.hpp"
 #include "io/collective_call.hpp"
@@ -42,6 +44,13 @@ RestoredNumbers numbers_of(const ShardedOptimizer& optimizer,
                                  detail::quoted(path.string()), " (",
                                  error.what(), ")"));
   }
+}
+
+/// Of an array that is among them.
+std::size_t place_of(std::string_view name,
+                     const std::vector<ArrayLayout>& arrays) {
+  return static_cast<std::size_t>(
+      std::ranges::find(arrays, name, &ArrayLayout::name) - arrays.begin());
 }
 
 /// Collective. What one rank finds, all throw.
@@ -104,7 +113,7 @@ class Load {
   void scatter() {
     try {
       const ScatterRoot root{&model_, reader_ ? &*reader_ : nullptr,
-                             &numbers_.origins};
+                             &shared_.origins};
       scatter_arrays(optimizer_, status_.is_root() ? root : ScatterRoot(),
                      numbers_.loaded, status_);
     } catch (const CheckpointError&) {
@@ -117,27 +126,30 @@ class Load {
   void share_file(const std::filesystem::path& path) {
     shared_.path = std::filesystem::absolute(path).string();
     shared_.mark = reader_->header();
-    shared_.origins = numbers_.origins;
-    const ArrayFinder finder(reader_->layout());
+    shared_.origins = std::move(numbers_.origins);
+    const FileLayout& file = reader_->layout();
+    ByName in_file(file.parameters);
     for (std::size_t i = 0; i < model_.parameters.size(); ++i) {
-      const ParameterLayout& parameter = model_.parameters[i];
-      auto& arrays = shared_.arrays.emplace_back();
-      for (std::size_t k = 0; k < parameter.arrays.size(); ++k) {
-        arrays.emplace_back();
-        if (!is_read(i, k)) continue;
-        const ArrayIndex index = finder.find(parameter, in_file(i, k));
-        arrays.back() = reader_->stored().arrays[index.parameter][index.array];
-      }
+      const ParameterLayout& mine = model_.parameters[i];
+      const auto arrays = shared_.arrays.add(mine.arrays.size());
+      if (shared_.origins[i].empty()) continue;
+      const ParameterLayout* theirs = in_file.find(mine.name);
+      const auto places = reader_->stored().arrays[static_cast<std::size_t>(
+          theirs - file.parameters.data())];
+      for (std::size_t k = 0; k < arrays.size(); ++k)
+        if (is_read(i, k))
+          arrays[k] =
+              places[place_of(array_of_file(i, k).name, theirs->arrays)];
     }
   }
 
   bool is_read(std::size_t parameter, std::size_t array) const {
-    const auto& origins = shared_.origins[parameter];
+    const auto origins = shared_.origins[parameter];
     return !origins.empty() && origins[array].is_in_file();
   }
 
   /// What is read from the file for an array of the model.
-  ArrayLayout in_file(std::size_t parameter, std::size_t array) const {
+  ArrayLayout array_of_file(std::size_t parameter, std::size_t array) const {
     return array_in_file(model_.parameters[parameter].arrays[array],
                          shared_.origins[parameter][array]);
   }
@@ -178,9 +190,10 @@ class Load {
       for (std::size_t k = 0; k < shared_.arrays[i].size(); ++k) {
         const auto sum = static_cast<std::uint64_t>(sums[next++]);
         if (!is_read(i, k) || sum == shared_.arrays[i][k].sum) continue;
-        throw CheckpointError(concat(
-            "cannot load the checkpoint ", detail::quoted(shared_.path), " (",
-            damage(model_.parameters[i], in_file(i, k)), ")", partly_loaded));
+        throw CheckpointError(
+            concat("cannot load the checkpoint ", detail::quoted(shared_.path),
+                   " (", damage(model_.parameters[i], array_of_file(i, k)), ")",
+                   partly_loaded));
       }
   }
 

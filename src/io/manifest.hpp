@@ -14,6 +14,9 @@
 
 namespace kzero::detail {
 
+/// What a manifest says it is.
+inline constexpr std::string_view manifest_format = "kzero";
+
 /// A manifest without its elements: its length depends on all but the
 /// checksums.
 std::string manifest_text(const StoredLayout& stored);

@@ -54,6 +54,7 @@ NewCheckpoint::NewCheckpoint(ShardedOptimizer& optimizer,
                writer_->stored().arrays,
                {}};
   });
+  if (!status_.is_root()) layout_ = layout_of(optimizer, {});
   status_.share();
   detail::broadcast(*communicator_, shared_, subject(), status_.root());
   part_ = PartOfNewFile(shared_.path, shared_.temporary, shared_.mark);
@@ -62,9 +63,8 @@ NewCheckpoint::NewCheckpoint(ShardedOptimizer& optimizer,
 }
 
 void NewCheckpoint::gather(ShardedOptimizer& optimizer) {
-  const FileLayout layout = layout_of(optimizer, {});
   GatherRoot root;
-  if (status_.is_root()) root = {&layout, &*writer_};
+  if (status_.is_root()) root = {&layout(), &*writer_};
   gather_arrays(optimizer, root, status_);
 }
 

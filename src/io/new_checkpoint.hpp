@@ -37,6 +37,10 @@ class NewCheckpoint {
   bool is_direct() const { return is_direct_; }
   const SharedFile& shared() const { return shared_; }
   PartOfNewFile& part() { return part_; }
+  /// Of the file.
+  const FileLayout& layout() const {
+    return writer_ ? writer_->stored().layout : layout_;
+  }
   /// Closes the file, and removes what is there of it unless it has its name.
   void let_go() {
     writer_.reset();
@@ -64,6 +68,7 @@ class NewCheckpoint {
   Durable durable_;
   RootStatus status_;
   std::optional<CheckpointWriter> writer_;  // on the root
+  FileLayout layout_;                       // on the others
   SharedFile shared_;
   PartOfNewFile part_;
   bool is_direct_ = false;

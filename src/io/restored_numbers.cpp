@@ -68,18 +68,22 @@ void take_group(Rule rule, const GroupLayout& model, const GroupLayout* file,
 /// More than any training makes, and far from where counts overflow.
 constexpr std::int64_t largest_count = std::int64_t{1} << 62;
 
+bool is_count(std::int64_t number) {
+  return number >= 0 && number <= largest_count;
+}
+
 void require_count(std::string_view what, std::int64_t count) {
-  if (count < 0 || count > largest_count)
+  if (!is_count(count))
     throw CheckpointError(concat(
         what, " is ", count, ", expected a number from 0 to ", largest_count));
 }
 
 void take_parameter(ParameterId id, const ParameterMatch& match,
                     bool weights_only, RestoredNumbers& numbers) {
-  numbers.origins.push_back(match.origins);
+  numbers.origins.add(match.origins);
   if (match.in_file == nullptr) return;
   const std::int64_t count = match.in_file->update_count;
-  if (!weights_only)
+  if (!weights_only && !is_count(count))
     require_count(
         concat("the update count of ", detail::quoted(match.in_file->name)),
         count);

@@ -53,8 +53,8 @@ void save_checkpoint(ShardedOptimizer& optimizer,
       PartialSums sums;
       std::string problem;
       try {
-        sums = write_own_pieces(optimizer, layout_of(optimizer, {}),
-                                file.shared(), file.part());
+        sums = write_own_pieces(optimizer, file.layout(), file.shared(),
+                                file.part());
         file.part().finish(file.durable());
       } catch (const std::exception& error) {
         problem = error.what();

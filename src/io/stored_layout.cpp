@@ -26,30 +26,45 @@ std::int64_t array_bytes(const UserValue& value) {
 }
 
 std::vector<Stretch> array_stretches(const StoredLayout& stored) {
-  std::vector<Stretch> stretches;
-  const auto add = [&](std::int64_t place, std::int64_t bytes) {
-    if (bytes > 0) stretches.push_back({place, bytes});
-  };
-  for (std::size_t i = 0; i < stored.arrays.size(); ++i) {
+  // By the array's number, the last parameter first: as they lie in files, so
+  // that there is nothing to sort.
+  std::vector<std::vector<Stretch>> columns;
+  for (std::size_t i = stored.arrays.size(); i-- > 0;) {
     const ParameterLayout& parameter = stored.layout.parameters[i];
-    for (std::size_t k = 0; k < stored.arrays[i].size(); ++k)
-      add(stored.arrays[i][k].place,
-          array_bytes(parameter, parameter.arrays[k].dtype));
+    const std::span<const StoredArray> arrays = stored.arrays[i];
+    if (columns.size() < arrays.size()) columns.resize(arrays.size());
+    for (std::size_t k = 0; k < arrays.size(); ++k)
+      columns[k].push_back(
+          {arrays[k].place, array_bytes(parameter, parameter.arrays[k].dtype)});
   }
+  std::vector<Stretch> known;
+  known.reserve(stored.arrays.all().size() + stored.user.size() + 1);
+  for (const auto& column : columns)
+    known.insert(known.end(), column.begin(), column.end());
   for (const auto& [name, array] : stored.user)
-    add(array.place, array_bytes(stored.layout.content.user.at(name)));
-  std::ranges::sort(stretches, {}, &Stretch::place);
-  return stretches;
+    known.push_back(
+        {array.place, array_bytes(stored.layout.content.user.at(name))});
+  std::erase_if(known, [](const Stretch& each) { return each.bytes == 0; });
+  if (!std::ranges::is_sorted(known, {}, &Stretch::place))
+    std::ranges::sort(known, {}, &Stretch::place);
+  return known;
+}
+
+std::vector<Stretch> known_stretches(const StoredLayout& stored,
+                                     const FileHeader& header) {
+  std::vector<Stretch> known = array_stretches(stored);
+  const Stretch manifest{header.manifest_place, header.manifest_bytes};
+  known.insert(
+      std::ranges::upper_bound(known, manifest.place, {}, &Stretch::place),
+      manifest);
+  return known;
 }
 
 std::vector<Stretch> metadata_stretches(const StoredLayout& stored,
                                         const FileHeader& header) {
-  std::vector<Stretch> known = array_stretches(stored);
-  known.push_back({header.manifest_place, header.manifest_bytes});
-  std::ranges::sort(known, {}, &Stretch::place);
   std::vector<Stretch> rest;
   std::int64_t begin = header_bytes;
-  for (const Stretch& each : known) {
+  for (const Stretch& each : known_stretches(stored, header)) {
     if (each.place > begin) rest.push_back({begin, each.place - begin});
     begin = std::max(begin, each.place + each.bytes);
   }

@@ -10,16 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "io/by_array.hpp"
 #include "io/file_header.hpp"
 #include "io/file_layout.hpp"
 
 namespace kzero::detail {
-
-/// One array of a layout.
-struct ArrayIndex {
-  std::size_t parameter = 0;
-  std::size_t array = 0;
-};
 
 /// Where an array lies in the file, and the checksum of its bytes.
 struct StoredArray {
@@ -29,8 +24,7 @@ struct StoredArray {
 
 struct StoredLayout {
   FileLayout layout;
-  /// As in the layout: of each parameter, each array.
-  std::vector<std::vector<StoredArray>> arrays;
+  ByArray<StoredArray> arrays;  // as in the layout
   /// Of the arrays in layout.content.user, by name.
   std::map<std::string, StoredArray> user;
 };
@@ -48,6 +42,9 @@ std::int64_t array_bytes(const UserValue& value);
 
 /// All arrays that have elements, in ascending order.
 std::vector<Stretch> array_stretches(const StoredLayout& stored);
+/// These and the manifest, likewise.
+std::vector<Stretch> known_stretches(const StoredLayout& stored,
+                                     const FileHeader& header);
 
 /// All that is neither header, manifest nor an array, likewise.
 std::vector<Stretch> metadata_stretches(const StoredLayout& stored,

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // Numbers and texts as bytes, to be broadcast between ranks of one job: 8 bytes
-// a number, and texts and lists behind their length.
+// a number, texts and lists behind their length, and of what can be copied byte
+// by byte its bytes.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ class WireWriter {
   template <class T>
   void put(const std::vector<T>& values) {
     put(static_cast<std::int64_t>(values.size()));
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
       put_bytes(values.data(), values.size() * sizeof(T));
     } else {
       for (const T& value : values) put(value);
@@ -59,7 +60,7 @@ class WireReader {
   }
   template <class T>
   void take(std::vector<T>& values) {
-    constexpr bool flat = std::is_arithmetic_v<T>;
+    constexpr bool flat = std::is_trivially_copyable_v<T>;
     values.resize(take_length(flat ? sizeof(T) : sizeof(std::int64_t)));
     if constexpr (flat) {
       take_bytes(values.data(), values.size() * sizeof(T));

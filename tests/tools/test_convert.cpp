@@ -53,8 +53,8 @@ class Convert : public testing::Test {
 
 /// All but where the arrays lie.
 std::string text_of(detail::StoredLayout stored) {
-  for (auto& parameter : stored.arrays)
-    for (auto& array : parameter) array.place = 0;
+  for (std::size_t i = 0; i < stored.arrays.size(); ++i)
+    for (auto& array : stored.arrays[i]) array.place = 0;
   for (auto& entry : stored.user) entry.second.place = 0;
   return detail::manifest_text(stored);
 }
