@@ -157,7 +157,8 @@ void read_npz(std::string_view bytes) {
 
 /// With the right checksum.
 void read_header(std::string_view json) {
-  std::string rest = "\n" + std::string(json);
+  std::string rest(1, '\n');
+  rest += json;
   const std::string begin = "kzero checkpoint ";
   rest.resize(detail::header_bytes - begin.size() - 16, ' ');
   detail::read_header(begin +

@@ -111,7 +111,7 @@ TEST_P(OtherTypesOf, GoOnTheSameWhereverTheyLie) {
   for (const DType dtype : all_types) {
     const TypedModel model(dtype, Memory::own);
     auto own = model.make(300);
-    write_start(own, 2);
+    disturb(own);
     auto buckets = TypedModel(dtype, Memory::buckets).make(1000);
     load_checkpoint(own, path, convert);
     load_checkpoint(buckets, path, convert);

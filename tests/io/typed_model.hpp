@@ -43,7 +43,7 @@ class TypedModel {
     ParameterOptions tied = typed(dtype);
     tied.tied_to = "matrix";
     set_.add("tied", {31, 7}, tied);
-    add("last", {last}, dtype);
+    add("last", {last}, dtype);  // with gaps, where it is the caller's
   }
 
   ShardedOptimizer make(std::int64_t bucket_bytes,
@@ -70,7 +70,7 @@ class TypedModel {
       set_.add(name, extents, options);
       return;
     }
-    const auto order = static_cast<Order>(owns_.size() % 3);
+    const auto order = static_cast<Order>((owns_.size() + 1) % 3);
     owns_.emplace_back(extents, order, dtype);
     owns_.back().add_to(set_, name, options);
   }
@@ -150,6 +150,14 @@ inline void fill(OptimizerState& state) {
       set_bytes(*array, as_bytes(array->dtype, numbers));
     }
   }
+}
+
+/// Some numbers, wherever the parameters lie, and a step.
+inline void disturb(ShardedOptimizer& optimizer) {
+  auto state = optimizer.consolidate(0);
+  if (state) fill(*state);
+  optimizer.load_state(state, 0);
+  optimizer.step();
 }
 
 /// What a parameter of the file becomes in a model where it has this type.
