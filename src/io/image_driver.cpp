@@ -159,7 +159,8 @@ Handle access_list(FileImage& image, hid_t driver, std::size_t objects) {
   const hsize_t block = block_bytes(objects);
   check_hdf5(H5Pset_meta_block_size(access.get(), block),
              "H5Pset_meta_block_size");
-  check_hdf5(H5Pset_small_data_block_size(access.get(), block),
+  // Small arrays are neighbours of large ones.
+  check_hdf5(H5Pset_small_data_block_size(access.get(), 0),
              "H5Pset_small_data_block_size");
   return access;
 }
