@@ -119,7 +119,8 @@ class Plain {
     const bool first = communicator.rank() == 0;
     if (first) {
       const OpenFile file(temporary, O_RDWR | O_CREAT | O_TRUNC);
-      require(file.resize(bytes_), "ftruncate");
+      // Room that is set aside is written several times as fast.
+      require(posix_fallocate(file.descriptor(), 0, bytes_), "fallocate");
     }
     communicator.barrier({"bench"});
     {

@@ -7,7 +7,12 @@
 find_path(KZERO_LIBZIP_INCLUDE_DIR zip.h)
 find_library(KZERO_LIBZIP_LIBRARY zip)
 mark_as_advanced(KZERO_LIBZIP_INCLUDE_DIR KZERO_LIBZIP_LIBRARY)
-if(NOT KZERO_LIBZIP_INCLUDE_DIR OR NOT KZERO_LIBZIP_LIBRARY)
+# Other libraries have a zip.h too.
+if(KZERO_LIBZIP_INCLUDE_DIR)
+  file(STRINGS "${KZERO_LIBZIP_INCLUDE_DIR}/zip.h" kzero_libzip_is_there
+       REGEX "zip_source_function" LIMIT_COUNT 1)
+endif()
+if(NOT kzero_libzip_is_there OR NOT KZERO_LIBZIP_LIBRARY)
   message(
     FATAL_ERROR
       "KZERO_BUILD_TOOLS needs libzip, and zip.h or the library was not found: "

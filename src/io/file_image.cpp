@@ -3,6 +3,7 @@
 
 #include "io/file_image.hpp"
 
+#include <atomic>
 #include <cstring>
 
 namespace kzero::detail {
@@ -19,6 +20,9 @@ FileImage::Page& FileImage::own_page(std::int64_t number) {
     page = std::make_shared<Page>();
   else if (page.use_count() > 1)
     page = std::make_shared<Page>(*page);
+  else
+    // What another thread has read of it before it let it go.
+    std::atomic_thread_fence(std::memory_order_acquire);
   return *page;
 }
 

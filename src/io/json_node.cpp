@@ -3,6 +3,7 @@
 
 #include "io/json_node.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <kzero/error.hpp>
@@ -99,6 +100,20 @@ double JsonNode::number() const {
     if (json_ == name) return value;
   require(json_.is_number(), "a number");
   return json_.get<double>();
+}
+
+bool JsonNode::truth() const {
+  require(json_.is_boolean(), "true or false");
+  return json_.get<bool>();
+}
+
+void JsonNode::require_known(
+    std::initializer_list<std::string_view> keys) const {
+  require(json_.is_object(), "an object");
+  for (const auto& member : json_.items())
+    if (std::ranges::find(keys, member.key()) == keys.end())
+      throw InvalidArgument(concat(path_, " has ", detail::quoted(member.key()),
+                                   ", which is not known there"));
 }
 
 std::vector<std::int64_t> JsonNode::integers() const {

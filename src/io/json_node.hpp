@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -42,6 +43,9 @@ class JsonNode {
   std::string text() const;
   std::int64_t integer() const;
   double number() const;
+  bool truth() const;
+  /// Throws when an object has a key that is not among these.
+  void require_known(std::initializer_list<std::string_view> keys) const;
   std::vector<std::int64_t> integers() const;
   /// Its elements, which go by its path.
   std::vector<JsonNode> list() const;

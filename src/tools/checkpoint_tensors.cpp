@@ -221,13 +221,13 @@ Tensors read_checkpoint(const std::filesystem::path& path, Content content) {
   if (content == Content::all) {
     tensors.manifest = detail::manifest_text(reader->stored());
     add_user_arrays(reader, tensors);
-    require_names_once(tensors.tensors);
   }
   return tensors;
 }
 
 void write_checkpoint(const std::filesystem::path& path, const Tensors& from,
                       const std::function<void(std::int64_t)>& progress) {
+  require_names_once(from.tensors);
   Supply supply(from.tensors);
   detail::FileLayout layout;
   if (from.manifest.empty()) {

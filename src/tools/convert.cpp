@@ -3,6 +3,7 @@
 
 // kzero convert SOURCE TARGET
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <kzero/error.hpp>
 #include <map>
@@ -57,8 +58,9 @@ void choose(const ConvertOptions& options, Format to, Tensors& tensors) {
       tensors.manifest.empty())
     std::erase_if(tensors.tensors, [&](const Tensor& tensor) {
       if (parameter_dtype(tensor.type)) return false;
-      tensors.passed_over.push_back(detail::concat(
-          tensor.name, " has the type ", to_string(tensor.type)));
+      tensors.passed_over.push_back(detail::concat(detail::quoted(tensor.name),
+                                                   " has the type ",
+                                                   to_string(tensor.type)));
       return true;
     });
   if (options.type.empty()) return;
@@ -71,7 +73,23 @@ void choose(const ConvertOptions& options, Format to, Tensors& tensors) {
       tensor = converted(std::move(tensor), type_named(options.type));
 }
 
+/// The options that say what of a checkpoint, of another file say nothing.
+void require_fitting(const ConvertOptions& options) {
+  if ((options.state || options.main) &&
+      format_of(options.source, options.from) != Format::checkpoint)
+    throw InvalidArgument(
+        "--state and --main choose of a checkpoint, and the source is none");
+  const std::string extension =
+      std::filesystem::path(options.target).extension();
+  if (!options.to && is_checkpoint(options.target) && !extension.empty() &&
+      extension != ".h5" && extension != ".hdf5")
+    throw InvalidArgument(detail::concat(
+        "what is ", detail::quoted(extension),
+        "? Targets are .h5, .safetensors and .npz; for others say --to"));
+}
+
 void convert(const ConvertOptions& options, const Outcome& outcome) {
+  require_fitting(options);
   Tensors tensors = read(options);
   const Format to = format_of(options.target, options.to);
   choose(options, to, tensors);
@@ -94,8 +112,8 @@ void convert(const ConvertOptions& options, const Outcome& outcome) {
   }
   for (const std::string& each : tensors.passed_over)
     std::cout << "passed over: " << printable(each) << '\n';
-  std::cout << options.target << ": " << tensors.tensors.size() << " arrays, "
-            << bytes_text(bytes) << '\n';
+  std::cout << printable(options.target) << ": " << tensors.tensors.size()
+            << " arrays, " << bytes_text(bytes) << '\n';
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 
 // kzero diff A B
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <deque>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -13,6 +16,7 @@
 #include "core/message.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/layout_json.hpp"
+#include "io/link_name.hpp"
 #include "tools/commands.hpp"
 #include "tools/elements.hpp"
 #include "tools/progress.hpp"
@@ -41,23 +45,49 @@ struct Difference {
   double largest = 0;
 };
 
-/// What a checkpoint says beside its arrays, but for who made it and when.
+/// A value of the caller's; arrays are compared with the others.
+Json json_of(const UserValue& value) {
+  return std::visit(
+      []<class T>(const T& each) -> Json {
+        if constexpr (requires { each.extents; })
+          return "array";
+        else if constexpr (std::is_same_v<T, std::string>)
+          return detail::link_name(each);
+        else if constexpr (std::is_same_v<T, double>)
+          return detail::json_of(each);
+        else if constexpr (std::is_same_v<T, std::int64_t>)
+          return each;
+        else {
+          Json list = Json::array();
+          for (const std::string& text : each)
+            list.push_back(detail::link_name(text));
+          return list;
+        }
+      },
+      value);
+}
+
+/// What a checkpoint says beside its arrays, but for who made it and when: a
+/// number or text by its place.
 Json numbers_of(const std::filesystem::path& path) {
   const CheckpointReader reader(path);
   const detail::FileLayout& layout = reader.layout();
-  Json counts = Json::object();
+  Json parameters = Json::object();
   for (const detail::ParameterLayout& parameter : layout.parameters)
-    counts[printable(parameter.name)] = parameter.update_count;
+    parameters[detail::link_name(parameter.name)] = {
+        {"updates", parameter.update_count},
+        {"group", detail::link_name(parameter.group)}};
   Json user = Json::object();
   for (const auto& [name, value] : layout.content.user)
-    user[printable(name)] = text_of(value);
+    user[detail::link_name(name)] = json_of(value);
   Json json = {{"step", layout.content.step},
                {"skipped_total", layout.skipped_total},
-               {"update_counts", std::move(counts)},
+               {"skipped_in_a_row", layout.skipped_in_a_row},
+               {"parameters", std::move(parameters)},
                {"groups", detail::json_of(layout.groups)},
                {"user", std::move(user)}};
   if (layout.scaler) json["scaler"] = detail::json_of(*layout.scaler);
-  return json;
+  return json.flatten();
 }
 
 class Diff {
@@ -66,30 +96,37 @@ class Diff {
     // State is compared where both can have it.
     const bool both = is_checkpoint(options.a) && is_checkpoint(options.b);
     const Content content = both ? Content::all : Content::values;
-    a_ = read_tensors(options.a, content, OtherTypes::refuse).tensors;
-    b_ = read_tensors(options.b, content, OtherTypes::refuse).tensors;
+    a_ = read_tensors(options.a, content, OtherTypes::pass_over);
+    b_ = read_tensors(options.b, content, OtherTypes::pass_over);
+    for (const std::string& each : a_.passed_over)
+      words_.push_back(printable(each) + " (first file)");
+    for (const std::string& each : b_.passed_over)
+      words_.push_back(printable(each) + " (second file)");
     if (both) compare_numbers(numbers_of(options.a), numbers_of(options.b));
   }
 
   void run() {
-    std::unordered_map<std::string_view, const Tensor*> in_b;
-    for (const Tensor& tensor : b_) in_b[tensor.name] = &tensor;
+    // A parameter can have the name of another one's array: both are there, in
+    // the order of the file.
+    std::unordered_map<std::string_view, std::deque<const Tensor*>> in_b;
+    for (const Tensor& tensor : b_.tensors)
+      in_b[tensor.name].push_back(&tensor);
     std::int64_t bytes = 0;
-    for (const Tensor& tensor : a_) bytes += tensor.bytes();
+    for (const Tensor& tensor : a_.tensors) bytes += tensor.bytes();
     Progress progress("diff", bytes);
-    for (const Tensor& tensor : a_) {
-      const auto other = in_b.find(tensor.name);
-      if (other == in_b.end()) {
+    for (const Tensor& tensor : a_.tensors) {
+      auto& others = in_b[tensor.name];
+      if (others.empty()) {
         words_.push_back(printable(tensor.name) +
                          " is in the first file alone");
         continue;
       }
-      compare(tensor, *other->second);
-      in_b.erase(other);
+      compare(tensor, *others.front());
+      others.pop_front();
       progress.add(tensor.bytes());
     }
-    for (const Tensor& tensor : b_)
-      if (in_b.contains(tensor.name))
+    for (const Tensor& tensor : b_.tensors)
+      if (std::ranges::count(in_b[tensor.name], &tensor) > 0)
         words_.push_back(printable(tensor.name) +
                          " is in the second file alone");
   }
@@ -122,22 +159,30 @@ class Diff {
   }
 
  private:
+  /// Of objects of numbers and texts by their places.
   void compare_numbers(const Json& a, const Json& b) {
-    const auto said = [](const Json& json, const Json::json_pointer& place) {
-      return json.contains(place)
-                 ? json.at(place).dump(-1, ' ', false,
-                                       Json::error_handler_t::replace)
-                 : std::string("nothing");
-    };
-    for (const Json& change : Json::diff(a, b)) {
-      const Json::json_pointer place(change.at("path").get<std::string>());
-      // Of arrays that one file lacks, run() tells.
-      if (place.to_string().starts_with("/update_counts/") &&
-          !(a.contains(place) && b.contains(place)))
-        continue;
-      words_.push_back(detail::concat(place.to_string().substr(1), ": ",
-                                      said(a, place), " and ", said(b, place)));
+    Json places = a;
+    places.update(b);
+    for (const auto& place : places.items()) {
+      const bool in_both = a.contains(place.key()) && b.contains(place.key());
+      // Of parameters that one file lacks, run() tells.
+      if (!in_both && place.key().starts_with("/parameters/")) continue;
+      if (in_both && a[place.key()] == b[place.key()]) continue;
+      words_.push_back(detail::concat(words_of(place.key()), ": ",
+                                      said(a, place.key()), " and ",
+                                      said(b, place.key())));
     }
+  }
+
+  static std::string said(const Json& json, const std::string& place) {
+    if (!json.contains(place)) return "nothing";
+    return json.at(place).dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+  static std::string words_of(std::string pointer) {
+    CLI::detail::find_and_replace(pointer, "~1", "/");
+    CLI::detail::find_and_replace(pointer, "~0", "~");
+    return pointer.substr(1);
   }
 
   void compare(const Tensor& a, const Tensor& b) {
@@ -152,6 +197,8 @@ class Diff {
                                       to_string(a.type), " and ",
                                       to_string(b.type)));
     Difference difference{a.name};
+    if (a.type == TensorType::int64 && b.type == TensorType::int64)
+      return compare_integers(difference, a, b);
     NumberStream in_a(a);
     NumberStream in_b(b);
     for (std::int64_t first = 0; first < in_a.count();) {
@@ -162,6 +209,37 @@ class Diff {
                 others[i]);
       first += std::ssize(some);
     }
+    if (difference.count > 0) differences_.push_back(difference);
+  }
+
+  /// Doubles do not tell all of them apart.
+  void compare_integers(Difference& difference, const Tensor& a,
+                        const Tensor& b) {
+    std::vector<std::int64_t> all;
+    for_each_piece(a, [&](std::int64_t, std::span<const std::byte> bytes) {
+      const std::size_t count = all.size();
+      all.resize(count + bytes.size() / sizeof(std::int64_t));
+      std::memcpy(all.data() + count, bytes.data(), bytes.size());
+    });
+    for_each_piece(b, [&](std::int64_t first,
+                          std::span<const std::byte> bytes) {
+      const std::int64_t begin = first / std::int64_t{sizeof(std::int64_t)};
+      for (std::size_t i = 0; i < bytes.size() / sizeof(std::int64_t); ++i) {
+        std::int64_t other = 0;
+        std::memcpy(&other, bytes.data() + i * sizeof other, sizeof other);
+        const std::int64_t element = begin + static_cast<std::int64_t>(i);
+        const std::int64_t own = all[static_cast<std::size_t>(element)];
+        if (own == other) continue;
+        if (difference.count++ == 0) {
+          difference.first = element;
+          difference.in_a = static_cast<double>(own);
+          difference.in_b = static_cast<double>(other);
+        }
+        difference.largest = std::max(
+            difference.largest,
+            std::abs(static_cast<double>(own) - static_cast<double>(other)));
+      }
+    });
     if (difference.count > 0) differences_.push_back(difference);
   }
 
@@ -181,8 +259,8 @@ class Diff {
   }
 
   const DiffOptions& options_;
-  std::vector<Tensor> a_;
-  std::vector<Tensor> b_;
+  Tensors a_;
+  Tensors b_;
   std::vector<std::string> words_;
   std::vector<Difference> differences_;
 };

@@ -21,6 +21,8 @@ using detail::concat;
 constexpr std::string_view magic("\x93NUMPY", 6);
 constexpr std::int64_t longest = std::int64_t{1} << 20;
 constexpr std::size_t alignment = 64;
+/// NumPy's own limit.
+constexpr std::size_t most_extents = 64;
 
 constexpr std::array<std::pair<std::string_view, TensorType>, 4> types = {
     {{"f2", TensorType::float16},
@@ -113,6 +115,8 @@ class Literal {
     expect('(');
     while (!takes(')')) {
       values.push_back(number());
+      if (values.size() > most_extents)
+        throw InvalidArgument("its shape has more extents than arrays have");
       if (takes(',')) continue;
       expect(')');
       break;

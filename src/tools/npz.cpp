@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <kzero/error.hpp>
 #include <memory>
 #include <utility>
@@ -23,6 +24,23 @@ using detail::concat;
 constexpr std::string_view suffix = ".npy";
 constexpr std::string_view manifest_name = "__kzero_manifest__";
 constexpr std::string_view byte_type = "|u1";
+constexpr std::int64_t longest_manifest = std::int64_t{1} << 30;
+constexpr std::int64_t piece_bytes = std::int64_t{1} << 20;
+
+/// All bytes, for which memory is taken as they come: what a packed file says
+/// of itself need not be true.
+template <class Bytes>
+Bytes read_whole(std::int64_t bytes,
+                 const std::function<void(std::span<std::byte>)>& read) {
+  Bytes all;
+  for (std::int64_t done = 0; done < bytes; done += piece_bytes) {
+    const std::int64_t count = std::min(piece_bytes, bytes - done);
+    all.resize(static_cast<std::size_t>(done + count));
+    read(std::as_writable_bytes(
+        std::span(all).subspan(static_cast<std::size_t>(done))));
+  }
+  return all;
+}
 
 /// What stands before the elements.
 NpyHeader take_header(ZipFile::Reader& reader) {
@@ -69,8 +87,9 @@ class Rearranged final : public ByteStream {
  public:
   Rearranged(ByteStream& from, const Tensor& tensor, bool fortran_order,
              bool swaps)
-      : bytes_(static_cast<std::size_t>(tensor.bytes())) {
-    from.read(bytes_);
+      : bytes_(read_whole<std::vector<std::byte>>(
+            tensor.bytes(),
+            [&](std::span<std::byte> bytes) { from.read(bytes); })) {
     const auto size = static_cast<std::size_t>(size_of(tensor.type));
     if (swaps) swap_bytes(bytes_, size);
     if (fortran_order) bytes_ = in_c_order(tensor.extents, size);
@@ -114,44 +133,37 @@ std::unique_ptr<ByteStream> open_member(
 }
 
 std::string text_of(ZipFile::Reader& reader, std::int64_t bytes) {
-  std::string text(static_cast<std::size_t>(bytes), '\0');
-  reader.read(std::as_writable_bytes(std::span(text)));
+  std::string text = read_whole<std::string>(
+      bytes, [&](std::span<std::byte> part) { reader.read(part); });
   reader.finish();
   return text;
 }
 
-void read_member(const std::shared_ptr<const ZipFile>& file, std::int64_t index,
-                 OtherTypes other_types, Tensors& tensors) {
-  const ZipFile::Member member = file->member(index);
+/// Throws InvalidArgument for what is no tensor.
+void read_array(const std::shared_ptr<const ZipFile>& file, std::int64_t index,
+                const ZipFile::Member& member, Tensors& tensors) {
   if (!member.name.ends_with(suffix))
-    throw InvalidArgument(
-        concat(detail::quoted(member.name), " is no array of NumPy's (.npy)"));
+    throw InvalidArgument("it is no array of NumPy's (.npy)");
   Tensor tensor;
   tensor.name = member.name.substr(0, member.name.size() - suffix.size());
   ZipFile::Reader reader(*file, index);
   const NpyHeader header = take_header(reader);
   const std::int64_t count = detail::element_count(header.extents);
   if (tensor.name == manifest_name && header.type == byte_type &&
-      header.extents.size() == 1 && count <= member.bytes) {
+      header.extents.size() == 1 &&
+      count <= std::min(member.bytes, longest_manifest)) {
     tensors.manifest = text_of(reader, count);
     return;
   }
   const auto type = type_of(header);
-  if (!type) {
-    const std::string what =
-        concat(detail::quoted(tensor.name), " has the type ",
-               detail::quoted(header.type));
-    if (other_types == OtherTypes::refuse)
-      throw InvalidArgument(concat(what,
-                                   ", which no checkpoint has "
-                                   "(--skip-other-types)"));
-    tensors.passed_over.push_back(what);
-    return;
-  }
+  if (!type)
+    throw InvalidArgument(concat("it has the type ",
+                                 detail::quoted(header.type),
+                                 ", which no checkpoint has"));
   tensor.type = *type;
   tensor.extents = header.extents;
   if (count < 0 || tensor.bytes() > member.bytes)
-    throw InvalidArgument(
+    throw CheckpointError(
         concat(detail::quoted(tensor.name), " has less bytes than its shape ",
                std::span<const std::int64_t>(header.extents)));
   const bool fortran_order = header.fortran_order && header.extents.size() > 1;
@@ -162,24 +174,53 @@ void read_member(const std::shared_ptr<const ZipFile>& file, std::int64_t index,
   tensors.tensors.push_back(std::move(tensor));
 }
 
-/// The header, and then the elements.
-NewZipFile::Give bytes_of(const Tensor& tensor, std::string header) {
-  struct State {
-    std::string header;
-    std::size_t done = 0;
-    std::unique_ptr<ByteStream> stream;
-  };
-  const auto state = std::make_shared<State>();
-  state->header = std::move(header);
-  if (tensor.bytes() > 0) state->stream = tensor.open();
-  return [state](std::span<std::byte> bytes) {
-    const std::size_t of_header =
-        std::min(bytes.size(), state->header.size() - state->done);
-    std::memcpy(bytes.data(), state->header.data() + state->done, of_header);
-    state->done += of_header;
-    if (of_header < bytes.size()) state->stream->read(bytes.subspan(of_header));
-  };
+void read_member(const std::shared_ptr<const ZipFile>& file, std::int64_t index,
+                 OtherTypes other_types, Tensors& tensors) {
+  const ZipFile::Member member = file->member(index);
+  try {
+    read_array(file, index, member, tensors);
+  } catch (const InvalidArgument& error) {
+    const std::string what =
+        concat(detail::quoted(member.name), ": ", error.what());
+    if (other_types == OtherTypes::refuse)
+      throw CheckpointError(concat(what, " (--skip-other-types)"));
+    tensors.passed_over.push_back(what);
+  }
 }
+
+/// A header and then the elements, in parts of any size.
+class NpyBytes {
+ public:
+  NpyBytes(const Tensor& tensor, const std::string& header)
+      : left_(tensor.bytes()) {
+    const auto bytes = std::as_bytes(std::span(header));
+    ready_.assign(bytes.begin(), bytes.end());
+    if (left_ > 0) stream_ = tensor.open();
+  }
+
+  void read(std::span<std::byte> bytes) {
+    while (!bytes.empty()) {
+      if (taken_ == ready_.size()) refill();
+      const std::size_t count = std::min(bytes.size(), ready_.size() - taken_);
+      std::memcpy(bytes.data(), ready_.data() + taken_, count);
+      taken_ += count;
+      bytes = bytes.subspan(count);
+    }
+  }
+
+ private:
+  void refill() {
+    ready_.resize(static_cast<std::size_t>(std::min(piece_bytes, left_)));
+    stream_->read(ready_);
+    left_ -= std::ssize(ready_);
+    taken_ = 0;
+  }
+
+  std::vector<std::byte> ready_;
+  std::size_t taken_ = 0;
+  std::int64_t left_;
+  std::unique_ptr<ByteStream> stream_;
+};
 
 }  // namespace
 
@@ -199,6 +240,7 @@ Tensors read_npz(const std::filesystem::path& path, OtherTypes other_types) {
 
 void write_npz(const std::filesystem::path& path, const Tensors& from,
                const std::function<void(std::int64_t)>& progress) {
+  require_names_once(from.tensors);
   NewZipFile file(path);
   for (const Tensor& each : from.tensors) {
     if (each.name == manifest_name)
@@ -211,9 +253,9 @@ void write_npz(const std::filesystem::path& path, const Tensors& from,
         npy_header(npy_type(tensor.type), tensor.extents);
     file.add(each.name + std::string(suffix),
              std::ssize(header) + tensor.bytes(), [tensor, header, progress] {
-               return [give = bytes_of(tensor, header),
+               return [from = std::make_shared<NpyBytes>(tensor, header),
                        progress](std::span<std::byte> bytes) {
-                 give(bytes);
+                 from->read(bytes);
                  progress(std::ssize(bytes));
                };
              });

@@ -146,6 +146,12 @@ Planned planned_for(const WhatToPlan& what) {
   if (!what.type.empty()) choices.type = parameter_dtype(type_named(what.type));
   if (!what.gradient_type.empty())
     choices.gradient_type = parameter_dtype(type_named(what.gradient_type));
+  // Their plans say for every rank and bucket where its shard begins.
+  constexpr int most_owners = 1 << 14;
+  if (what.plan.partition != Partition::elements &&
+      what.plan.ranks > most_owners)
+    throw InvalidArgument(concat("this partition is planned for ", most_owners,
+                                 " ranks at most"));
   Planned planned;
   planned.model = read_model(what.model, choices);
   const ParameterSet& parameters = planned.model.parameters;

@@ -3,10 +3,12 @@
 
 #include "tools/planned_model.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <kzero/error.hpp>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -23,8 +25,6 @@ namespace {
 
 using detail::concat;
 using detail::JsonNode;
-
-constexpr std::string_view number_sign = "{}";
 
 using Values = std::vector<std::pair<std::string, double>>;
 
@@ -110,7 +110,11 @@ class Declaration {
   }
 
   void repeat(const JsonNode& node) {
+    node.require_known({"repeat", "parameters"});
     const std::int64_t times = node.at("repeat").integer();
+    if (times < 0)
+      throw InvalidArgument(
+          concat(node.path(), "/repeat is ", times, ", expected 0 or more"));
     const std::vector<JsonNode> parameters = node.at("parameters").list();
     if (!parameters.empty() &&
         times > choices_.most_parameters / std::ssize(parameters))
@@ -126,6 +130,8 @@ class Declaration {
 
   void add(const JsonNode& node, const std::string& number) {
     if (model_.parameters.size() >= choices_.most_parameters) refuse_so_many();
+    node.require_known({"name", "extents", "type", "gradient_type", "group",
+                        "chunk", "frozen", "tied_to"});
     ParameterOptions options;
     options.dtype = type_;
     if (node.has("type")) options.dtype = dtype_named(node.at("type").text());
@@ -137,12 +143,18 @@ class Declaration {
     if (node.has("group")) options.group = node.at("group").text();
     if (node.has("tied_to"))
       options.tied_to = numbered(node.at("tied_to").text(), number);
-    if (node.has("frozen")) options.frozen = node.at("frozen").integer() != 0;
-    if (node.has("chunk"))
-      options.chunk = static_cast<int>(
-          std::clamp<std::int64_t>(node.at("chunk").integer(), -1, 1 << 20));
+    if (node.has("frozen")) options.frozen = node.at("frozen").truth();
+    if (node.has("chunk")) options.chunk = chunk_of(node.at("chunk"));
     model_.parameters.add(name_of(node, number), node.at("extents").integers(),
                           std::move(options));
+  }
+
+  static int chunk_of(const JsonNode& node) {
+    const std::int64_t chunk = node.integer();
+    if (chunk < 0 || chunk > std::numeric_limits<int>::max())
+      throw InvalidArgument(
+          concat(node.path(), " is ", chunk, ", expected 0 or more"));
+    return static_cast<int>(chunk);
   }
 
   std::string name_of(const JsonNode& node, const std::string& number) const {
@@ -152,10 +164,8 @@ class Declaration {
   }
 
   static std::string numbered(std::string name, const std::string& number) {
-    const std::size_t place =
-        number.empty() ? name.npos : name.find(number_sign);
-    if (place != name.npos) name.replace(place, number_sign.size(), number);
-    return name;
+    if (number.empty()) return name;
+    return CLI::detail::find_and_replace(std::move(name), "{}", number);
   }
 
   const ModelChoices& choices_;
@@ -210,6 +220,7 @@ std::string text_of(const std::filesystem::path& path) {
 PlannedModel parse_model(std::string_view text, const ModelChoices& choices) {
   const detail::Json json = detail::parse_json(text);
   const JsonNode root(json, "");
+  root.require_known({"rule", "type", "gradient_type", "groups", "parameters"});
   PlannedModel model;
   model.options.rule =
       rule_named(root.has("rule") ? root.at("rule").text() : choices.rule, {});
@@ -225,8 +236,7 @@ PlannedModel parse_model(std::string_view text, const ModelChoices& choices) {
 
 PlannedModel read_model(const std::filesystem::path& path,
                         const ModelChoices& choices) {
-  const std::string extension = path.extension();
-  if (extension != ".json") {
+  if (CLI::detail::to_lower(path.extension()) != ".json") {
     if (is_checkpoint(path)) {
       const detail::CheckpointReader reader(path, detail::Verify::yes,
                                             detail::UserArrays::left_out);

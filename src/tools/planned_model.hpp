@@ -40,7 +40,7 @@ struct ModelChoices {
 ///    "parameters": [
 ///      {"name": "embedding", "extents": [32000, 8192], "type": "float32",
 ///       "gradient_type": "float32", "group": "no_decay", "chunk": 0,
-///       "frozen": 0, "tied_to": "..."},
+///       "frozen": false, "tied_to": "..."},
 ///      {"repeat": 80, "parameters": [
 ///        {"name": "layers.{}.norm", "extents": [8192]}]}]}
 /// Throws InvalidArgument for anything else, and for more than the most

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <kzero/error.hpp>
 #include <memory>
 #include <utility>
@@ -78,19 +79,22 @@ void require_no_holes(std::vector<Place> places, std::int64_t data_bytes) {
 
 class Part final : public ByteStream {
  public:
-  Part(std::shared_ptr<const detail::OpenFile> file, std::int64_t place)
-      : file_(std::move(file)), place_(place) {}
+  Part(std::shared_ptr<const detail::OpenFile> file, std::string name,
+       std::int64_t place)
+      : file_(std::move(file)), name_(std::move(name)), place_(place) {}
 
   void read(std::span<std::byte> bytes) override {
     const auto outcome = file_->read(place_, bytes.data(), std::ssize(bytes));
     if (outcome.error != 0)
-      throw CheckpointError(concat("reading stopped at byte ", outcome.place,
-                                   ": ", detail::error_text(outcome.error)));
+      throw CheckpointError(concat("reading of ", detail::quoted(name_),
+                                   " stopped at byte ", outcome.place, ": ",
+                                   detail::error_text(outcome.error)));
     place_ += std::ssize(bytes);
   }
 
  private:
   std::shared_ptr<const detail::OpenFile> file_;
+  std::string name_;
   std::int64_t place_;
 };
 
@@ -112,20 +116,31 @@ std::string text_of(const detail::OpenFile& file) {
   return text;
 }
 
+/// Each at a multiple of its element's size, as others expect who read them
+/// where they lie.
+std::vector<const Tensor*> in_file_order(const std::vector<Tensor>& tensors) {
+  std::vector<const Tensor*> order;
+  for (const Tensor& tensor : tensors) order.push_back(&tensor);
+  std::ranges::stable_sort(order, std::greater(), [](const Tensor* tensor) {
+    return size_of(tensor->type);
+  });
+  return order;
+}
+
 std::string header_of(const Tensors& from) {
   Json json = Json::object();
   Json metadata = {{"format", "pt"}};
   if (!from.manifest.empty()) metadata[manifest_key] = from.manifest;
   json[std::string(metadata_key)] = std::move(metadata);
   std::int64_t begin = 0;
-  for (const Tensor& tensor : from.tensors) {
-    if (tensor.name == metadata_key)
+  for (const Tensor* const tensor : in_file_order(from.tensors)) {
+    if (tensor->name == metadata_key)
       throw CheckpointError(
-          concat("no tensor can have the name ", detail::quoted(tensor.name)));
-    const std::int64_t end = begin + tensor.bytes();
-    json[tensor.name] = {{"dtype", name_of(tensor.type)},
-                         {"shape", tensor.extents},
-                         {"data_offsets", {begin, end}}};
+          concat("no tensor can have the name ", detail::quoted(tensor->name)));
+    const std::int64_t end = begin + tensor->bytes();
+    json[tensor->name] = {{"dtype", name_of(tensor->type)},
+                          {"shape", tensor->extents},
+                          {"data_offsets", {begin, end}}};
     begin = end;
   }
   std::string text;
@@ -168,7 +183,8 @@ SafetensorsHeader parse_safetensors(std::string_view text,
     const std::vector<std::int64_t> extents = node.at("shape").integers();
     const std::int64_t count = detail::element_count(extents);
     if (known == types.end()) {
-      const std::string what = concat(name, " has the type ", type);
+      const std::string what =
+          concat(detail::quoted(name), " has the type ", type);
       if (other_types == OtherTypes::refuse)
         throw InvalidArgument(
             concat(what, ", which no checkpoint has (--skip-other-types)"));
@@ -200,11 +216,11 @@ Tensors read_safetensors(const std::filesystem::path& path,
     tensors.manifest = std::move(header.metadata[manifest_key]);
     tensors.passed_over = std::move(header.passed_over);
     for (SafetensorsEntry& entry : header.entries)
-      tensors.tensors.push_back({std::move(entry.name), entry.type,
-                                 std::move(entry.extents),
-                                 [file, place = behind + entry.begin] {
-                                   return std::make_unique<Part>(file, place);
-                                 }});
+      tensors.tensors.push_back(
+          {std::move(entry.name), entry.type, std::move(entry.extents),
+           [file, name = path.string(), place = behind + entry.begin] {
+             return std::make_unique<Part>(file, name, place);
+           }});
     return tensors;
   } catch (const std::exception& error) {
     throw CheckpointError(concat("cannot read ", detail::quoted(path.string()),
@@ -214,19 +230,20 @@ Tensors read_safetensors(const std::filesystem::path& path,
 
 void write_safetensors(const std::filesystem::path& path, const Tensors& from,
                        const std::function<void(std::int64_t)>& progress) {
+  require_names_once(from.tensors);
   const std::string text = header_of(from);
   std::int64_t place = length_bytes + std::ssize(text);
   std::int64_t bytes = place;
   for (const Tensor& tensor : from.tensors) bytes += tensor.bytes();
   detail::NewFile file(path);
   file.reserve(bytes);
-  for (const Tensor& tensor : from.tensors) {
-    for_each_piece(tensor,
+  for (const Tensor* const tensor : in_file_order(from.tensors)) {
+    for_each_piece(*tensor,
                    [&](std::int64_t first, std::span<const std::byte> piece) {
                      file.write(place + first, piece.data(), std::ssize(piece));
                      progress(std::ssize(piece));
                    });
-    place += tensor.bytes();
+    place += tensor->bytes();
   }
   std::array<unsigned char, length_bytes> length{};
   for (std::size_t i = 0; i < length.size(); ++i)

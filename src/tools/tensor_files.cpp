@@ -3,6 +3,8 @@
 
 #include "tools/tensor_files.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include "tools/npz.hpp"
 #include "tools/safetensors.hpp"
 
@@ -11,7 +13,7 @@ namespace kzero::tools {
 Format format_of(const std::filesystem::path& path,
                  std::optional<Format> said) {
   if (said) return *said;
-  const std::string extension = path.extension();
+  const std::string extension = CLI::detail::to_lower(path.extension());
   if (extension == ".safetensors") return Format::safetensors;
   if (extension == ".npz") return Format::npz;
   return Format::checkpoint;

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // kzero verify FILE...
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -23,14 +26,23 @@ namespace {
 using detail::CheckpointReader;
 using detail::Json;
 
-/// Reads every byte. What is wrong, a line each.
-std::vector<std::string> problems_of(const std::string& file,
-                                     std::int64_t& bytes) {
+struct Findings {
   std::vector<std::string> problems;
+  /// Whether they are the file's.
+  bool can_tell = true;
+  std::int64_t bytes = 0;
+};
+
+/// Reads every byte.
+Findings look_at(const std::string& file) {
+  Findings found;
+  std::vector<std::string>& problems = found.problems;
+  found.can_tell =
+      access(file.c_str(), R_OK) == 0 && !std::filesystem::is_directory(file);
   try {
     const CheckpointReader reader(file);
-    bytes = reader.bytes();
-    Progress progress(file, bytes);
+    found.bytes = reader.bytes();
+    Progress progress(file, found.bytes);
     const auto& parameters = reader.layout().parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i)
       for (std::size_t k = 0; k < parameters[i].arrays.size(); ++k) {
@@ -44,32 +56,36 @@ std::vector<std::string> problems_of(const std::string& file,
         }
       }
     // HDF5 interprets nothing that is damaged.
-    if (problems.empty())
+    if (!problems.empty()) return found;
+    try {
       problems = hdf5_differences(file, reader.stored(), reader.file_header());
+    } catch (const std::exception&) {
+      found.can_tell = false;
+      throw;
+    }
   } catch (const std::exception& error) {
     problems.emplace_back(error.what());
   }
-  return problems;
+  return found;
 }
 
 void verify(const std::vector<std::string>& files, Outcome& outcome) {
   Json all = Json::array();
   for (const std::string& file : files) {
-    std::error_code error;
-    const bool is_there = std::filesystem::is_regular_file(file, error);
-    std::int64_t bytes = 0;
-    const std::vector<std::string> problems = problems_of(file, bytes);
-    if (!problems.empty())
-      outcome.code = std::max(
-          outcome.code, is_there ? int{found_something} : int{cannot_tell});
+    const Findings found = look_at(file);
+    if (!found.problems.empty())
+      outcome.code =
+          std::max(outcome.code,
+                   found.can_tell ? int{found_something} : int{cannot_tell});
     all.push_back({{"file", file},
-                   {"in_order", problems.empty()},
-                   {"problems", problems}});
+                   {"in_order", found.problems.empty()},
+                   {"problems", found.problems}});
     if (outcome.as_json) continue;
-    if (problems.empty())
-      std::cout << file << ": in order, " << bytes_text(bytes) << " verified\n";
-    for (const std::string& problem : problems)
-      std::cout << file << ": " << problem << '\n';
+    if (found.problems.empty())
+      std::cout << printable(file) << ": in order, " << bytes_text(found.bytes)
+                << " verified\n";
+    for (const std::string& problem : found.problems)
+      std::cout << printable(file) << ": " << problem << '\n';
   }
   if (outcome.as_json)
     std::cout << all.dump(2, ' ', false, Json::error_handler_t::replace)

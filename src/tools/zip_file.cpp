@@ -6,8 +6,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <kzero/error.hpp>
 #include <utility>
 
@@ -23,6 +25,11 @@ using detail::concat;
 
 /// What deflate makes of one byte, at most (RFC 1951: 258 bytes of 2 bits).
 constexpr std::uint64_t most_from_a_byte = 1032;
+/// Members have no time of their own: equal content gives equal bytes.
+constexpr std::time_t time_of_members = 315619200;  // 1980-01-02
+/// A file without members, which libzip does not write.
+constexpr std::string_view empty_file(
+    "PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
 
 std::string text_of(int code) {
   zip_error_t error;
@@ -179,11 +186,20 @@ void NewZipFile::add(const std::string& name, std::int64_t bytes,
     refuse(concat(detail::quoted(name), ": ", why));
   }
   if (zip_set_file_compression(archive_, static_cast<zip_uint64_t>(index),
-                               ZIP_CM_STORE, 0) != 0)
+                               ZIP_CM_STORE, 0) != 0 ||
+      zip_file_set_mtime(archive_, static_cast<zip_uint64_t>(index),
+                         time_of_members, 0) != 0)
     refuse(zip_strerror(archive_));
 }
 
 void NewZipFile::commit() {
+  if (zip_get_num_entries(archive_, 0) == 0) {
+    detail::NewFile file(path_);
+    file.reserve(std::ssize(empty_file));
+    file.write(0, empty_file.data(), std::ssize(empty_file));
+    file.finish(detail::Durable::yes);
+    return file.take_name(detail::Durable::yes);
+  }
   if (zip_close(archive_) != 0) {
     if (problem_) std::rethrow_exception(problem_);
     refuse(zip_strerror(archive_));
@@ -191,7 +207,10 @@ void NewZipFile::commit() {
   archive_ = nullptr;
   const int error = detail::OpenFile(path_, O_RDONLY).sync();
   if (error != 0)
-    detail::throw_not_written(path_, error, "it could not be flushed to disk");
+    throw CheckpointError(
+        concat("the file ", detail::quoted(path_.string()),
+               " is complete, but it could not be flushed to disk (",
+               detail::error_text(error), ")"));
   detail::sync_folder(
       std::filesystem::absolute(path_).parent_path(),
       concat("the file ", detail::quoted(path_.string()), " is complete"));

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <kzero/error.hpp>
 #include <kzero/plan.hpp>
 #include <limits>
@@ -26,6 +27,8 @@
 #include "io/layout_json.hpp"
 #include "io/link_name.hpp"
 #include "io/manifest.hpp"
+#include "tools/checkpoint_tensors.hpp"
+#include "tools/hdf5_comparison.hpp"
 #include "tools/npy.hpp"
 #include "tools/npz.hpp"
 #include "tools/planned_model.hpp"
@@ -131,8 +134,9 @@ void plan(std::string_view text) {
       make_plan(model.parameters, {.ranks = 7}).memory(6, std::size_t{2}));
 }
 
-/// The first two bytes are the length of the text.
-void read_safetensors(std::string_view input) {
+/// The first two bytes are the length of the text. As it is, or made a
+/// checkpoint, on disk.
+void read_safetensors(std::string_view input, bool as_checkpoint) {
   if (input.size() < 2) return;
   const auto length = std::min<std::size_t>(
       static_cast<unsigned char>(input[0]) |
@@ -142,7 +146,18 @@ void read_safetensors(std::string_view input) {
   bytes[0] = static_cast<char>(length);
   bytes[1] = static_cast<char>(length >> 8);
   const MemoryFile file(bytes.append(input.substr(2)));
-  read_all(tools::read_safetensors(file.path(), tools::OtherTypes::pass_over));
+  const tools::Tensors tensors =
+      tools::read_safetensors(file.path(), tools::OtherTypes::pass_over);
+  if (!as_checkpoint) return read_all(tensors);
+  const std::filesystem::path target =
+      std::filesystem::temp_directory_path() /
+      ("kzero_fuzz_" + std::to_string(getpid()) + ".h5");
+  tools::write_checkpoint(target, tensors, [](std::int64_t) {});
+  const detail::CheckpointReader reader(target);
+  require(tools::hdf5_differences(target, reader.stored(), reader.file_header())
+              .empty(),
+          "HDF5 finds something else than was written");
+  std::filesystem::remove(target);
 }
 
 void read_npy(std::string_view text) {
@@ -191,7 +206,10 @@ void parse(char kind, std::string_view text) {
       plan(text);
       break;
     case 't':
-      read_safetensors(text);
+      read_safetensors(text, false);
+      break;
+    case 'w':
+      read_safetensors(text, true);
       break;
     case 'y':
       read_npy(text);

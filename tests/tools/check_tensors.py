@@ -46,6 +46,8 @@ def read_safetensors(name):
     tensors = {}
     for key, entry in header.items():
         begin, end = entry["data_offsets"]
+        size = np.dtype(types[entry["dtype"]]).itemsize
+        check(f"{key} begins at a multiple of its elements", (8 + length + begin) % size == 0)
         flat = np.frombuffer(data[begin:end], types[entry["dtype"]])
         tensors[key] = flat.reshape(entry["shape"])
     return tensors
@@ -99,13 +101,14 @@ written = {
     "long": np.arange(700000, dtype="<f4"),
     "count": np.array([1, 2, 3]),
     "truth": np.array([True]),
+    "records": np.zeros(2, dtype=[("a", "<f4")]),
 }
 
 
 def check_written(checkpoint):
     found = {name: values for name, values, _ in parameters_of(checkpoint, "value")}
     for name, values in written.items():
-        if name in ("count", "truth"):
+        if name in ("count", "truth", "records"):
             check(f"no {name}", name not in found)
             continue
         expected = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("<"))).reshape(values.shape)
@@ -127,6 +130,12 @@ def write_safetensors(name):
         file.write(np.arange(4, dtype="<f4").tobytes())
 
 
+def write_bytes(name):
+    text = b'{"x": {"dtype": "U8", "shape": [3], "data_offsets": [0, 3]}}'
+    with open(name, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + b"abc")
+
+
 what, files = sys.argv[1], sys.argv[2:]
 if what == "values":
     check_values(*files)
@@ -139,5 +148,7 @@ elif what == "written":
     check_written(*files)
 elif what == "write_safetensors":
     write_safetensors(*files)
+elif what == "write_bytes":
+    write_bytes(*files)
 else:
     sys.exit(__doc__)

@@ -129,6 +129,39 @@ TEST_F(Command, ComparesFiles) {
   expect(ask("diff " + both + " --relative -1"), 2, {"--relative"});
 }
 
+TEST_F(Command, ComparesWhatIsAlmostTheSame) {
+  detail::FileLayout layout = sample_layout();
+  UserData& user = layout.content.user;
+  const std::int64_t large = std::int64_t{1} << 53;
+  const auto write = [&](const std::string& file) {
+    detail::CheckpointWriter writer(folder / file, layout);
+    const Contents contents = sample_contents(layout);
+    for_each_array(layout, [&](const auto& parameter, const auto& array,
+                               const std::string& key, std::int64_t) {
+      writer.write(parameter, array, contents.at(key).data());
+    });
+    writer.finish();
+    writer.take_name();
+  };
+  user["random"] = UserArray<std::int64_t>{{2}, {1, large}};
+  // The name of another one's array.
+  layout.parameters.push_back(
+      {"half/main", "default", 1, {2}, {{"value", DType::float32}}});
+  write("a.h5");
+  expect(ask("diff " + name("a.h5") + " " + name("a.h5")), 0,
+         {"no difference"});
+  user["random"] = UserArray<std::int64_t>{{2}, {1, large + 1}};
+  user["loss"] = 0.25 + 0x1p-50;
+  user["files"] = std::vector<std::string>{"a", "c"};
+  layout.parameters[1].group = "no/decay";
+  layout.skipped_in_a_row = 3;
+  write("b.h5");
+  expect(ask("diff " + name("a.h5") + " " + name("b.h5")), 1,
+         {"user/random: 1 elements differ", "user/loss: 0.25 and 0.25000",
+          "user/files/1: \"b\" and \"c\"", "skipped_in_a_row: 0 and 3",
+          "parameters/half/group: \"default\" and"});
+}
+
 TEST_F(Command, ComparesFilesOfOtherKinds) {
   for (const std::string other : {"c.npz", "c.safetensors"}) {
     expect(ask("convert " + name("a.h5") + " " + name(other)), 0, {});

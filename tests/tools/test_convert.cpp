@@ -91,7 +91,8 @@ TEST_F(Convert, TakesWhatNumPyWrites) {
     SCOPED_TRACE(file);
     expect(convert(file, "n.h5"), 2, {"truth", "--skip-other-types"});
     expect(convert(file, "n.h5", "--skip-other-types"), 0,
-           {"passed over: count", "passed over: \"truth\"", "7 arrays"});
+           {"passed over: \"count\"", "passed over: \"truth.npy\"",
+            "passed over: \"records.npy\"", "7 arrays"});
     EXPECT_TRUE(agrees("written", name("n.h5")));
   }
 }
@@ -100,7 +101,7 @@ TEST_F(Convert, TakesWhatSafetensorsHas) {
   ASSERT_TRUE(agrees("write_safetensors", name("s.safetensors")));
   expect(convert("s.safetensors", "s.h5"), 2, {"U8", "--skip-other-types"});
   expect(convert("s.safetensors", "s.h5", "--skip-other-types"), 0,
-         {"passed over: bytes has the type U8", "2 arrays"});
+         {"passed over: \"bytes\" has the type U8", "2 arrays"});
   const Answer answer = ask("show " + name("s.h5") + " b.half --slice :");
   expect(answer, 0, {"1 -2 0.5"});
 }
@@ -123,6 +124,9 @@ TEST_F(Convert, RefusesWhatDoesNotFitTogether) {
   expect(convert("a.h5", "b.h5", "--from npz"), 2, {"as npz"});
   expect(convert("a.h5", "b.h5", "--from safetensors"), 2, {"as safetensors"});
   expect(convert("a.h5", "b.h5", "--type int64"), 2, {"--type"});
+  expect(convert("a.h5", "b.pt"), 2, {".pt", "--to"});
+  expect(convert("a.h5", "b.pt", "--to npz"), 0, {});
+  expect(convert("b.pt", "c.h5", "--from npz --state"), 2, {"--state"});
 }
 
 TEST_F(Convert, RefusesADamagedCheckpointAndLeavesWhatStoodThere) {
@@ -147,6 +151,25 @@ TEST_F(Convert, RefusesAManifestThatIsOfOtherArrays) {
   bytes.replace(place, 4, "hald");
   write_bytes(folder / "b.safetensors", bytes);
   expect(convert("b.safetensors", "c.h5"), 2, {"half/main", "manifest"});
+}
+
+TEST_F(Convert, WritesFilesWithoutArrays) {
+  for (const std::string target : {"none.npz", "none.safetensors", "none.h5"}) {
+    SCOPED_TRACE(target);
+    ASSERT_TRUE(agrees("write_bytes", name("bytes.safetensors")));
+    expect(convert("bytes.safetensors", target, "--skip-other-types"), 0,
+           {"0 arrays"});
+    expect(convert(target, "again.h5"), 0, {"0 arrays"});
+  }
+}
+
+TEST_F(Convert, GivesEqualBytesForEqualContent) {
+  for (const std::string target : {"b.npz", "b.safetensors"}) {
+    expect(convert("a.h5", target, "--state"), 0, {});
+    const std::string first = file_bytes(folder / target);
+    expect(convert("a.h5", target, "--state"), 0, {});
+    EXPECT_TRUE(first == file_bytes(folder / target)) << target;
+  }
 }
 
 TEST_F(Convert, SpeaksJson) {

@@ -68,7 +68,7 @@ TEST_F(PlanCommand, SaysWhatTheLibraryPlans) {
   const std::string text = R"({"type": "float32", "parameters": [
     {"name": "a", "extents": [1000, 30]}, {"name": "b", "extents": [77],
      "type": "float16"}, {"repeat": 5, "parameters": [{"name": "c{}",
-     "extents": [200, 3]}]}, {"name": "f", "extents": [10], "frozen": 1},
+     "extents": [200, 3]}]}, {"name": "f", "extents": [10], "frozen": true},
      {"name": "d", "extents": [200, 3], "tied_to": "c4"}]})";
   const std::string model = file("model.json", text);
   ParameterSet parameters;
@@ -165,6 +165,15 @@ TEST_F(PlanCommand, RefusesWhatIsNoModel) {
   refused(R"({"parameters": [{"repeat": 99999999, "parameters":
             [{"extents": [1]}]}]})",
           {"1000000 parameters"});
+  refused(R"({"parameters": [{"extents": [1], "dtype": "float32"}]})",
+          {"dtype", "not known"});
+  refused(R"({"parameters": [], "gradient-type": "float32"})",
+          {"gradient-type", "not known"});
+  refused(R"({"parameters": [{"repeat": -1, "parameters": []}]})", {"-1"});
+  refused(R"({"parameters": [{"extents": [1], "frozen": 1}]})",
+          {"frozen", "true or false"});
+  refused(R"({"parameters": [{"extents": [1], "chunk": 5000000000}]})",
+          {"chunk", "5000000000"});
   refused(R"({"rule": "muon", "parameters": [{"extents": [2, 2]}]})",
           {"muon", "elements"});
   expect(ask("plan nothing.json --ranks 2"), 2, {"nothing.json"});
@@ -174,6 +183,8 @@ TEST_F(PlanCommand, RefusesWhatIsNoModel) {
   expect(ask("plan " + model + "--ranks 2 --rank 2"), 2, {"rank 2 of 2"});
   expect(ask("plan " + model + "--ranks 2 --divide"), 2, {"divide"});
   expect(ask("plan " + model + "--ranks 2 --bucket-bytes 0"), 2, {"bucket"});
+  expect(ask("plan " + model + "--ranks 20000 --partition buckets"), 2,
+         {"16384 ranks"});
   expect(ask("plan " + model + "--ranks 2"), 0, {"0 parameters"});
 }
 
