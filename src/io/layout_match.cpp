@@ -282,6 +282,10 @@ class Matcher {
     if (problem.empty() && others.empty()) return;
     std::string advice =
         concat("declare the model as it was when the ", medium, " was made");
+    if (medium_ != Medium::text && file_.groups.empty() && strict())
+      advice +=
+          ", or set LoadOptions::weights_only, which loads the parameters of a "
+          "file that has nothing else";
     if (medium_ != Medium::text && !problem.empty())
       advice +=
           ", or set LoadOptions::other_rule = OtherRule::start_anew, which "

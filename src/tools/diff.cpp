@@ -165,6 +165,8 @@ class Diff {
     places.update(b);
     for (const auto& place : places.items()) {
       const bool in_both = a.contains(place.key()) && b.contains(place.key());
+      // An object without members.
+      if (place.value().is_null()) continue;
       // Of parameters that one file lacks, run() tells.
       if (!in_both && place.key().starts_with("/parameters/")) continue;
       if (in_both && a[place.key()] == b[place.key()]) continue;

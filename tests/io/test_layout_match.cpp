@@ -98,9 +98,10 @@ TEST(LayoutMatch, ComparesRules) {
                      file.groups[0].hyperparameters.emplace_back("gamma", 1.);
                    }),
                    {"\"gamma\", which the rule does not know"}));
-  EXPECT_TRUE(says(problem([](FileLayout& file) { file.groups.clear(); }),
-                   {"groups missing in the file: \"default\"",
-                    "LoadOptions::match = Match::partial"}));
+  EXPECT_TRUE(says(
+      problem([](FileLayout& file) { file.groups.clear(); }),
+      {"groups missing in the file: \"default\"",
+       "LoadOptions::match = Match::partial", "LoadOptions::weights_only"}));
 }
 
 constexpr LoadOptions partial{.match = Match::partial};

@@ -110,6 +110,9 @@ TEST_F(Convert, MakesParametersOfStateWhenAsked) {
   expect(convert("a.h5", "b.safetensors", "--state"), 0, {});
   expect(convert("b.safetensors", "c.h5", "--without-state"), 0, {"16 arrays"});
   expect(ask("ls " + name("c.h5")), 0, {"0 steps", "z/first/exp_avg"});
+  const Answer answer = ask("diff " + name("a.h5") + " " + name("c.h5"));
+  expect(answer, 1, {"step: 41 and 0", "beta1: 0.9 and nothing"});
+  EXPECT_EQ(answer.text.find("null"), answer.text.npos) << answer.text;
 }
 
 TEST_F(Convert, RefusesWhatDoesNotFitTogether) {

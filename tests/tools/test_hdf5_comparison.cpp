@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <random>
 #include <string>
 
 #include "io/edited_file.hpp"
@@ -166,6 +167,30 @@ TEST_F(Hdf5Comparison, FindsOtherNumbers) {
   expect_found({"attribute step is 40, the manifest says 41",
                 "attribute beta1 is missing",
                 "39 for \"größe λ\", the manifest says 40"});
+}
+
+// Whatever was changed, checksums find it first.
+TEST_F(Hdf5Comparison, IsNotBegunWithDamagedFiles) {
+  const std::string bytes = file_bytes(path);
+  const auto metadata = detail::metadata_stretches(
+      detail::CheckpointReader(path).stored(),
+      detail::read_header(bytes.substr(0, std::size_t(detail::header_bytes))));
+  std::mt19937 random(3);
+  for (int i = 0; i < 60; ++i) {
+    const detail::Stretch& stretch = metadata[random() % metadata.size()];
+    std::string changed = bytes;
+    // Anywhere, or among what HDF5 reads.
+    const std::size_t place = i % 2 == 0
+                                  ? random() % bytes.size()
+                                  : std::size_t(stretch.place) +
+                                        random() % std::size_t(stretch.bytes);
+    changed[place] = static_cast<char>(changed[place] ^ (1 + random() % 255));
+    write_bytes(path, changed);
+    const Answer answer = ask("verify '" + path.string() + "'");
+    expect(answer, 1, {"file.h5"});
+    EXPECT_EQ(answer.text.find("HDF5's part:"), answer.text.npos)
+        << answer.text;
+  }
 }
 
 }  // namespace
