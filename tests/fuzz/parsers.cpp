@@ -42,7 +42,10 @@
 #endif
 #endif
 #if defined(KZERO_HOOKS)
-#include <sanitizer/allocator_interface.h>
+// Of the run-time library, whose header does not come with every compiler.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(
+    void (*malloc_hook)(const volatile void*, std::size_t),
+    void (*free_hook)(const volatile void*));
 #endif
 
 namespace {
