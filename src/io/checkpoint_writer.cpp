@@ -88,9 +88,10 @@ std::uint64_t CheckpointWriter::write_metadata(const FileHeader& header) {
 }
 
 void CheckpointWriter::finish(Durable durable) {
-  const std::string manifest = manifest_text(view_.stored);
+  view_.manifest.put_sums(view_.stored.arrays);
+  const std::string& manifest = view_.manifest.text();
   FileHeader header{view_.image.size(), view_.manifest_place,
-                    view_.manifest_bytes,
+                    std::ssize(manifest),
                     checksum(0, manifest.data(), std::ssize(manifest)), 0};
   file_.write(view_.manifest_place, manifest.data(), std::ssize(manifest));
   header.metadata_sum = write_metadata(header);

@@ -26,15 +26,14 @@ constexpr auto digit_of = [] {
 
 }  // namespace
 
-void append_checksum(std::string& text, std::uint64_t value) {
-  text.append(checksum_digits, '0');
-  for (auto digit = text.end(); value > 0; value >>= 4)
-    *--digit = digits[value & 15];
+void write_checksum(std::uint64_t value, char* to) {
+  for (std::size_t i = checksum_digits; i-- > 0; value >>= 4)
+    to[i] = digits[value & 15];
 }
 
 std::string checksum_text(std::uint64_t value) {
-  std::string text;
-  append_checksum(text, value);
+  std::string text(checksum_digits, '0');
+  write_checksum(value, text.data());
   return text;
 }
 

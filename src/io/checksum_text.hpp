@@ -18,7 +18,7 @@ inline constexpr std::size_t checksum_digits = 16;
 
 /// So many hexadecimal digits, in lower case.
 std::string checksum_text(std::uint64_t value);
-void append_checksum(std::string& text, std::uint64_t value);
+void write_checksum(std::uint64_t value, char* digits);
 
 /// None for what is not exactly that.
 std::optional<std::uint64_t> checksum_of(std::string_view text);

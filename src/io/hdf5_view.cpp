@@ -192,34 +192,32 @@ void take_user_places(const UserData& user,
 
 }  // namespace
 
-Hdf5View make_hdf5_view(FileLayout layout_of_file) {
-  check_user_data(layout_of_file.content.user);
+Hdf5View make_hdf5_view(FileLayout layout) {
+  check_user_data(layout.content.user);
   const SilentHdf5 silence;
   const Handle driver = register_image_driver();
-  const auto parameters = parameters_view(layout_of_file, driver.get());
-  Hdf5View view{parameters->image,
-                {std::move(layout_of_file), parameters->arrays, {}},
-                0,
-                0};
-  const FileLayout& layout = view.stored.layout;
-  {
-    const Handle file = open_hdf5(view.image, driver.get(), 0);
+  const auto parameters = parameters_view(layout, driver.get());
+  FileImage image = parameters->image;
+  StoredLayout stored{std::move(layout), parameters->arrays, {}};
+  const auto add_rest = [&] {
+    const Handle file = open_hdf5(image, driver.get(), 0);
     const hid_t root = file.get();
-    write_root(root, layout);
-    write_groups(root, layout.groups);
-    if (layout.scaler) write_scaler(root, *layout.scaler);
-    write_update_counts(root, layout);
-    const UserData& user = layout.content.user;
-    take_user_places(user,
-                     write_user_data(create_group(root, "user").get(), user),
-                     view.stored);
-    view.manifest_bytes = std::ssize(manifest_text(view.stored));
-    const Handle manifest = create_dataset(root, "manifest", H5T_STD_U8LE,
-                                           {&view.manifest_bytes, 1});
-    view.manifest_place = place_of(manifest.get());
-  }
-  require_memory(view.image);
-  return view;
+    write_root(root, stored.layout);
+    write_groups(root, stored.layout.groups);
+    if (stored.layout.scaler) write_scaler(root, *stored.layout.scaler);
+    write_update_counts(root, stored.layout);
+    const UserData& user = stored.layout.content.user;
+    take_user_places(
+        user, write_user_data(create_group(root, "user").get(), user), stored);
+    Manifest manifest(stored);
+    const std::int64_t bytes = std::ssize(manifest.text());
+    const Handle dataset =
+        create_dataset(root, "manifest", H5T_STD_U8LE, {&bytes, 1});
+    return std::pair(std::move(manifest), place_of(dataset.get()));
+  };
+  auto [manifest, place] = add_rest();
+  require_memory(image);
+  return {std::move(image), std::move(stored), std::move(manifest), place};
 }
 
 }  // namespace kzero::detail

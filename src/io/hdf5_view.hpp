@@ -13,8 +13,8 @@ namespace kzero::detail {
 struct Hdf5View {
   FileImage image;  // all of the file but header, manifest and the arrays
   StoredLayout stored;
+  Manifest manifest;  // but for the checksums of the parameters' arrays
   std::int64_t manifest_place = 0;
-  std::int64_t manifest_bytes = 0;
 };
 
 /// Local. Lays a file of this layout out. Of the parameters, whose objects take

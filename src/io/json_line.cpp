@@ -119,14 +119,14 @@ void JsonLine::take_escape() {
 }
 
 unsigned JsonLine::take_code_unit() {
-  constexpr std::size_t digits = 4;
+  constexpr std::int64_t digits = 4;
   if (peek() != 'u') refuse("an escape that JSON knows");
   ++at_;
   const std::string_view text = text_.substr(at_, digits);
   unsigned code = 0;
   const auto result =
       std::from_chars(text.data(), text.data() + text.size(), code, 16);
-  if (result.ptr != text.data() + digits) refuse("four hexadecimal digits");
+  if (result.ptr - text.data() != digits) refuse("four hexadecimal digits");
   at_ += digits;
   return code;
 }

@@ -4,7 +4,6 @@
 #include "io/manifest.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "core/message.hpp"
@@ -33,41 +32,6 @@ void put_name(std::string& text, std::string_view name) {
   } else {
     text += Json(link_name(name)).dump();
   }
-}
-
-void put_array(std::string& text, const ArrayLayout& array,
-               const StoredArray& stored) {
-  text += '[';
-  put_name(text, array.name);
-  text += ",\"";
-  text += to_string(array.dtype);
-  text += "\",";
-  append(text, stored.place);
-  text += ",\"";
-  append_checksum(text, stored.sum);
-  text += "\"]";
-}
-
-// By hand: there can be very many.
-void put_parameter(std::string& text, const ParameterLayout& parameter,
-                   std::span<const StoredArray> arrays) {
-  text += '[';
-  put_name(text, parameter.name);
-  text += ',';
-  put_name(text, parameter.group);
-  text += ',';
-  append(text, parameter.update_count);
-  text += ",[";
-  for (std::size_t i = 0; i < parameter.extents.size(); ++i) {
-    if (i > 0) text += ',';
-    append(text, parameter.extents[i]);
-  }
-  text += "],[";
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    if (i > 0) text += ',';
-    put_array(text, parameter.arrays[i], arrays[i]);
-  }
-  text += "]]\n";
 }
 
 std::string_view type_name(std::int64_t) { return "int64"; }
@@ -101,9 +65,8 @@ struct UserEntry {
   }
 };
 
-}  // namespace
-
-std::string manifest_text(const StoredLayout& stored) {
+/// The first line.
+Json head_of(const StoredLayout& stored) {
   const FileLayout& layout = stored.layout;
   Json head = {{"format", manifest_format},
                {"format_version", Json::array({format_major, format_minor})},
@@ -123,11 +86,59 @@ std::string manifest_text(const StoredLayout& stored) {
         value);
   }
   head["user"] = std::move(user);
-  std::string text = head.dump();
-  text += '\n';
+  return head;
+}
+
+}  // namespace
+
+Manifest::Manifest(const StoredLayout& stored) {
+  const FileLayout& layout = stored.layout;
+  text_ = head_of(stored).dump();
+  text_ += '\n';
+  sums_.reserve(stored.arrays.all().size());
   for (std::size_t i = 0; i < layout.parameters.size(); ++i)
-    put_parameter(text, layout.parameters[i], stored.arrays[i]);
-  return text;
+    put_parameter(layout.parameters[i], stored.arrays[i]);
+}
+
+void Manifest::put_sums(const ByArray<StoredArray>& arrays) {
+  for (std::size_t i = 0; i < sums_.size(); ++i)
+    write_checksum(arrays.all()[i].sum, &text_[sums_[i]]);
+}
+
+// By hand: there can be very many.
+void Manifest::put_parameter(const ParameterLayout& parameter,
+                             std::span<const StoredArray> arrays) {
+  text_ += '[';
+  put_name(text_, parameter.name);
+  text_ += ',';
+  put_name(text_, parameter.group);
+  text_ += ',';
+  append(text_, parameter.update_count);
+  text_ += ",[";
+  for (std::size_t i = 0; i < parameter.extents.size(); ++i) {
+    if (i > 0) text_ += ',';
+    append(text_, parameter.extents[i]);
+  }
+  text_ += "],[";
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (i > 0) text_ += ',';
+    put_array(parameter.arrays[i], arrays[i]);
+  }
+  text_ += "]]\n";
+}
+
+void Manifest::put_array(const ArrayLayout& array, const StoredArray& stored) {
+  text_ += '[';
+  put_name(text_, array.name);
+  text_ += ",\"";
+  text_ += to_string(array.dtype);
+  text_ += "\",";
+  append(text_, stored.place);
+  text_ += ",\"";
+  sums_.push_back(text_.size());
+  text_.append(checksum_digits, '0');
+  write_checksum(stored.sum, &text_[sums_.back()]);
+  text_ += "\"]";
 }
 
 }  // namespace kzero::detail

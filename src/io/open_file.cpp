@@ -95,8 +95,10 @@ std::string error_text(int error) {
 }
 
 OpenFile::OpenFile(const std::filesystem::path& path, int flags) {
+  // A pipe that nobody writes to would make it wait; files it does not change.
+  flags |= O_CLOEXEC | O_NONBLOCK;
   do {
-    descriptor_ = open(path.c_str(), flags | O_CLOEXEC, new_file_mode);
+    descriptor_ = open(path.c_str(), flags, new_file_mode);
   } while (descriptor_ < 0 && errno == EINTR);
 }
 

@@ -21,7 +21,7 @@ class OpenFile {
  public:
   OpenFile() = default;
   /// With the flags of open(2), and O_CLOEXEC. is_open() is false when it
-  /// cannot be opened: errno tells.
+  /// cannot be opened: errno tells. Does not wait.
   OpenFile(const std::filesystem::path& path, int flags);
   ~OpenFile() { static_cast<void>(close()); }
   OpenFile(OpenFile&& other) noexcept

@@ -219,7 +219,7 @@ Tensors read_checkpoint(const std::filesystem::path& path, Content content) {
         add({i, k}, array_name(parameter, k));
   }
   if (content == Content::all) {
-    tensors.manifest = detail::manifest_text(reader->stored());
+    tensors.manifest = detail::Manifest(reader->stored()).text();
     add_user_arrays(reader, tensors);
   }
   return tensors;

@@ -37,8 +37,9 @@ struct Findings {
 Findings look_at(const std::string& file) {
   Findings found;
   std::vector<std::string>& problems = found.problems;
-  found.can_tell =
-      access(file.c_str(), R_OK) == 0 && !std::filesystem::is_directory(file);
+  std::error_code ignored;
+  found.can_tell = access(file.c_str(), R_OK) == 0 &&
+                   std::filesystem::is_regular_file(file, ignored);
   try {
     const CheckpointReader reader(file);
     found.bytes = reader.bytes();

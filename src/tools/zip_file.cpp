@@ -42,6 +42,11 @@ std::string text_of(int code) {
 }  // namespace
 
 ZipFile::ZipFile(const std::filesystem::path& path) {
+  // libzip would wait for what comes out of a pipe.
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) &&
+      !std::filesystem::is_regular_file(path, ignored))
+    throw CheckpointError("it is no file of bytes");
   int error = 0;
   archive_ = zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &error);
   if (archive_ == nullptr) throw CheckpointError(text_of(error));

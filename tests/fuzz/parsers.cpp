@@ -100,9 +100,9 @@ void parse_manifest(std::string_view text) {
   detail::FileHeader anywhere;
   anywhere.file_bytes = std::numeric_limits<std::int64_t>::max();
   anywhere.manifest_place = anywhere.file_bytes;
-  const std::string once =
-      detail::manifest_text(detail::read_manifest(text, anywhere));
-  require(once == detail::manifest_text(detail::read_manifest(once, anywhere)),
+  const detail::Manifest once(detail::read_manifest(text, anywhere));
+  const detail::Manifest again(detail::read_manifest(once.text(), anywhere));
+  require(once.text() == again.text(),
           "a manifest that was written is read as another one");
 }
 

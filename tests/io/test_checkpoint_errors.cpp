@@ -4,6 +4,7 @@
 // Failures of saving and loading: the same error on every rank, and what was
 // there before stays.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <functional>
 #include <kzero/checkpoint.hpp>
@@ -158,6 +159,12 @@ TEST_F(CheckpointErrors, OfFilesThatAreNone) {
   if (root) write_bytes(folder / "text", "hello");
   EXPECT_TRUE(
       says(load_error(folder / "text"), {"text", "no kzero checkpoint"}));
+  // Nobody writes to it.
+  if (root) {
+    ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  }
+  EXPECT_TRUE(
+      says(load_error(folder / "pipe"), {"pipe", "no kzero checkpoint"}));
   save_checkpoint(optimizer, folder / "c.h5");
   if (root)
     std::filesystem::resize_file(

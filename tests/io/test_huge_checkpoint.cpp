@@ -45,9 +45,8 @@ std::uint16_t half_at(std::int64_t i) {
 
 class HugeCheckpoint : public testing::Test {
  protected:
-  /// Parameters before and behind the large one (not so small that HDF5 keeps
-  /// them with others that are). One rank has all of it
-  /// as its shard.
+  /// Parameters before and behind the large one, which one rank has as its
+  /// shard.
   static ShardedOptimizer make(DType dtype) {
     ParameterSet model;
     model.add("first", {5003}, typed(DType::float32));

@@ -3,6 +3,7 @@
 
 // The command kzero as its users see it.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -92,6 +93,8 @@ TEST_F(Command, VerifiesFiles) {
   EXPECT_EQ(answer.code, 1);
   EXPECT_EQ(Json::parse(answer.text)[0]["in_order"], false);
   expect(ask("verify " + name("none.h5")), 2, {"No such file"});
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  expect(ask("verify " + name("pipe")), 2, {"no kzero checkpoint"});
 }
 
 TEST_F(Command, ComparesFiles) {

@@ -4,6 +4,7 @@
 // kzero convert, with NumPy, h5py and, where there is one, the Python package
 // safetensors as the other side.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <bit>
 #include <cstdlib>
@@ -56,7 +57,7 @@ std::string text_of(detail::StoredLayout stored) {
   for (std::size_t i = 0; i < stored.arrays.size(); ++i)
     for (auto& array : stored.arrays[i]) array.place = 0;
   for (auto& entry : stored.user) entry.second.place = 0;
-  return detail::manifest_text(stored);
+  return detail::Manifest(stored).text();
 }
 
 TEST_F(Convert, BringsEverythingBack) {
@@ -119,6 +120,11 @@ TEST_F(Convert, RefusesWhatDoesNotFitTogether) {
   expect(convert("none.h5", "b.npz"), 2, {"none.h5", "No such file"});
   expect(convert("none.npz", "b.h5"), 2, {"none.npz", "No such file"});
   expect(convert("none.safetensors", "b.h5"), 2, {"No such file"});
+  // Nobody writes to it.
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  expect(convert("pipe", "b.h5"), 2, {"no kzero checkpoint"});
+  expect(convert("pipe", "b.h5", "--from npz"), 2, {"as npz"});
+  expect(convert("pipe", "b.h5", "--from safetensors"), 2, {"as safetensors"});
   expect(convert("a.h5", "none/b.npz"), 2, {"none/b.npz", "No such file"});
   expect(convert("a.h5", "none/b.safetensors"), 2, {"must exist"});
   expect(convert("a.h5", "b.h5", "--state --main"), 2, {"--main"});

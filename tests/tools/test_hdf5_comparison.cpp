@@ -184,7 +184,8 @@ TEST_F(Hdf5Comparison, IsNotBegunWithDamagedFiles) {
                                   ? random() % bytes.size()
                                   : std::size_t(stretch.place) +
                                         random() % std::size_t(stretch.bytes);
-    changed[place] = static_cast<char>(changed[place] ^ (1 + random() % 255));
+    changed[place] = static_cast<char>(changed[place] ^
+                                       static_cast<char>(1 + random() % 255));
     write_bytes(path, changed);
     const Answer answer = ask("verify '" + path.string() + "'");
     expect(answer, 1, {"file.h5"});
