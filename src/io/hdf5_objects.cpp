@@ -54,6 +54,12 @@ Handle create_dataset(hid_t parent, const std::string& link, hid_t type,
                "H5Pset_fill_time");
   check_hdf5(H5Pset_obj_track_times(list.get(), false),
              "H5Pset_obj_track_times");
+#if H5_VERSION_GE(1, 10, 5)
+  // No room for attributes, half of what would be written of a dataset; there
+  // can be some all the same.
+  check_hdf5(H5Pset_dset_no_attrs_hint(list.get(), true),
+             "H5Pset_dset_no_attrs_hint");
+#endif
   const Handle space = make_space(extents);
   return own(H5Dcreate2(parent, link.c_str(), type, space.get(),
                         utf8_link().get(), list.get(), H5P_DEFAULT),

@@ -141,7 +141,7 @@ constexpr hsize_t large = hsize_t{64} << 10;
 constexpr hsize_t page = 4096;
 
 /// Descriptions lie apart from elements, in few stretches. Of an object HDF5
-/// writes some 500 bytes.
+/// writes some 500 bytes at most.
 hsize_t block_bytes(std::size_t objects) {
   constexpr hsize_t smallest = 4096;
   constexpr hsize_t largest = hsize_t{1} << 20;
